@@ -1,0 +1,19 @@
+// Where things are in this repository.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** Absolute folders of the published packages, sorted by name. */
+export function packageFolders() {
+  const packages = join(root, 'packages');
+  return readdirSync(packages)
+    .sort()
+    .map((name) => join(packages, name))
+    .filter((folder) => existsSync(join(folder, 'package.json')));
+}
+
+export function readJson(path) {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
