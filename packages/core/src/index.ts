@@ -1,1 +1,70 @@
-export {};
+/**
+ * The public surface of `@guard/core`, written by hand: nothing is exported by accident.
+ */
+// errors, durations, keys
+export { GuardError, invalidArgument } from './value/error.js';
+export type { GuardErrorCode, GuardErrorDetails } from './value/error.js';
+export { parseDuration, marginMs, MAX_DURATION_MS } from './value/duration.js';
+export type { Duration, DurationRules } from './value/duration.js';
+export { fingerprint, MAX_KEY_BYTES, MAX_FULL_KEY_BYTES, MAX_NAMESPACE_BYTES } from './value/key.js';
+export type { Key } from './value/key.js';
+export { nextToken, compareText } from './value/token.js';
+export type { Instant } from './value/instant.js';
+
+// ports: what adapters implement
+export type { Clock, Timer, TimerOptions, Random, Policy } from './port/clock.js';
+export type {
+  Claim,
+  ClaimAnswer,
+  Failed,
+  Granted,
+  Holder,
+  LeaseRef,
+  LockBackend,
+  LockInfo,
+  LockQuery,
+  LockTraits,
+  Notice,
+  Release,
+  ReleaseAnswer,
+  Renewal,
+  RenewAnswer,
+  Subscription,
+} from './port/lock-backend.js';
+export { FENCE_KEPT_MS, MAX_VALUE_BYTES } from './port/state-store.js';
+export type {
+  Fence,
+  StateChange,
+  StatePage,
+  StateStore,
+  StateWrite,
+  StoredEntry,
+  WriteAnswer,
+} from './port/state-store.js';
+export type {
+  CreateAnswer,
+  DueQuery,
+  NodeRecord,
+  PruneQuery,
+  RunPage,
+  RunQuery,
+  RunRef,
+  RunStore,
+  StoredTask,
+  TaskRecord,
+  TransitionAnswer,
+} from './port/run-store.js';
+export type {
+  Compensation,
+  RunBase,
+  RunEvent,
+  RunFault,
+  RunLock,
+  RunNode,
+  RunRecord,
+  RunStatus,
+  RunTrigger,
+  StoredRun,
+} from './machine/run-record.js';
+export { systemClock } from './runtime/clock.js';
+export { systemRandom } from './runtime/random.js';

@@ -1,0 +1,40 @@
+/**
+ * What a guard tells about itself. Metrics, traces and logs are built on these, outside core.
+ */
+import type { RunRecord } from '../machine/run-record.js';
+
+/** Every event with what it carries. Keys are the application's own, without the namespace. */
+export interface GuardEvents {
+  'lock-granted': { readonly key: string; readonly token: bigint; readonly waitedMs: number };
+  'lock-released': {
+    readonly key: string;
+    readonly token: bigint;
+    readonly result: 'released' | 'lost' | 'unknown';
+  };
+  'lock-lost': { readonly key: string; readonly token: bigint; readonly reason: string };
+  'lock-suspect': { readonly key: string; readonly token: bigint };
+  'lock-forced': { readonly key: string; readonly token: bigint; readonly note: string };
+  'claim-queued': { readonly key: string; readonly ahead?: number };
+  'claim-cancelled': {
+    readonly key: string;
+    readonly reason: 'aborted' | 'timeout' | 'failed' | 'closed' | 'late';
+  };
+  'run-started': { readonly run: RunRecord };
+  'run-completed': { readonly run: RunRecord };
+  'run-failed': { readonly run: RunRecord; readonly error: unknown };
+  'run-skipped': { readonly task: string; readonly key?: string; readonly reason: string };
+  'run-taken-over': { readonly run: RunRecord };
+  'run-expired': { readonly run: RunRecord };
+  'run-on-hold': { readonly run: RunRecord };
+  'run-refused': { readonly run: RunRecord; readonly reason: string };
+  'run-long': { readonly run: RunRecord; readonly runningMs: number };
+  'run-unguarded': { readonly task: string; readonly key?: string; readonly cause: unknown };
+  alarm: { readonly run: RunRecord; readonly reason: 'failed' | 'on-hold' | 'overdue' };
+  'backend-unavailable': { readonly backend: string; readonly cause: unknown };
+  'backend-recovered': { readonly backend: string };
+  /** A listener threw, a disposer could not release, a background step failed: nothing is silent (S8). */
+  error: { readonly error: unknown; readonly during: string };
+}
+
+/** A listener of one event. */
+export type GuardListener<E extends keyof GuardEvents> = (event: GuardEvents[E]) => void;

@@ -1,0 +1,176 @@
+/**
+ * What a lock backend implements. One atomic step per operation, many operations per call, and no waiting, retrying
+ * or timing in the adapter: all of that lives once, in the runtime, above this port. Every answer is a value; a
+ * rejected promise, like `failed`, says that nothing is known about the operation (S6).
+ *
+ * All keys are full keys (`namespace/section/key`), at most `MAX_FULL_KEY_BYTES` long, and are compared byte by byte.
+ */
+
+/** A request for a lock. The id is unique for ever and is the only proof of ownership (S3). */
+export interface Claim {
+  /** Full key of the lock. */
+  readonly key: string;
+  /** Identity of this claim. Acquiring twice with one id is one claim (S4). */
+  readonly id: string;
+  /** How long the backend promises the lock, from its own now, when it grants (whole milliseconds). */
+  readonly ttlMs: number;
+  /** `true`: not granted means queued. `false`: not granted leaves nothing behind. */
+  readonly wait: boolean;
+  /** How long a ticket lives unless it is refreshed, and how long a hand-over is granted for. */
+  readonly ticketTtlMs: number;
+  /** One per guard. A re-sent acquire of one ticket refreshes every ticket of this session on this key. */
+  readonly session: string;
+  /** The grant's token must not be below this, where `traits.floor`. */
+  readonly floor?: bigint;
+  /** What `busy` and `inspect` show about the holder. */
+  readonly holder: Holder;
+}
+
+/** What other processes may know about a holder. */
+export interface Holder {
+  /** Label of the node, for people. */
+  readonly label: string;
+  /** Identity of the run that the lock is for, where it is for one. */
+  readonly run?: string;
+}
+
+/** What became of a claim in one step. */
+export type ClaimAnswer =
+  | Granted
+  /** A ticket stands in the queue. */
+  | {
+      readonly status: 'queued';
+      /** How many claims will be served before it, if the backend knows. */
+      readonly ahead?: number;
+      /** The largest token that was ever minted for the key so far; 0 if none is known. */
+      readonly minted: bigint;
+    }
+  /** Somebody else holds the lock or stands before us, and this claim left nothing behind. */
+  | { readonly status: 'busy'; readonly holder?: Holder; readonly expiresInMs?: number }
+  /** A tombstone: this claim was given up, and its acquire came late (S4). */
+  | { readonly status: 'cancelled' }
+  | Failed;
+
+/** In this very step the backend set the lease to its now + ttl, also for a re-sent acquire of a live claim (S4). */
+export interface Granted {
+  readonly status: 'granted';
+  /** The fencing token of the grant; the same for a re-sent acquire. */
+  readonly token: bigint;
+  /** Given where the lease lasts less than the ttl asked for, counted from the sending of the request. */
+  readonly validMs?: number;
+}
+
+/** Nothing is known: the operation may or may not have been carried out. */
+export interface Failed {
+  readonly status: 'failed';
+  readonly cause: unknown;
+}
+
+/** Names a granted claim. */
+export interface LeaseRef {
+  readonly key: string;
+  /** Id of the claim that was granted. */
+  readonly claim: string;
+  readonly token: bigint;
+  readonly session: string;
+}
+
+/** A renewal sets the lease to now + ttl, and never to an earlier time than it already ends (S5). */
+export interface Renewal extends LeaseRef {
+  readonly ttlMs: number;
+}
+
+/** What became of a renewal. `lost`: the claim does not hold the lock (any more), and nothing was created (S5). */
+export type RenewAnswer =
+  { readonly status: 'renewed'; readonly validMs?: number } | { readonly status: 'lost' } | Failed;
+
+/** Gives a lock back, or gives a claim up. */
+export type Release =
+  | ({ readonly cancel?: false } & LeaseRef)
+  /**
+   * Removes whatever the claim has: grant, ticket, or nothing. In the last case a tombstone is left for
+   * `tombstoneMs`, which refuses the claim's late acquire with `cancelled`.
+   */
+  | {
+      readonly cancel: true;
+      readonly key: string;
+      readonly claim: string;
+      readonly session: string;
+      readonly tombstoneMs: number;
+    };
+
+/**
+ * What became of a release. `released`: this step took the grant (or the ticket) away, or left the tombstone; a lock
+ * that was taken away from its holder goes to the first live ticket in the same step. `lost`: the claim held nothing.
+ */
+export type ReleaseAnswer = { readonly status: 'released' } | { readonly status: 'lost' } | Failed;
+
+/** Which locks to look at. */
+export type LockQuery =
+  | { readonly keys: readonly string[] }
+  /** Held locks below a prefix, in the order of their bytes, after `after`. */
+  | { readonly prefix: string; readonly after?: string; readonly limit: number };
+
+/** What the backend knows about one key, by its own clock. */
+export interface LockInfo {
+  readonly key: string;
+  readonly held: boolean;
+  readonly holder?: Holder;
+  /** The largest token minted for the key, also while it is free; 0 if none is known. */
+  readonly token: bigint;
+  readonly expiresInMs?: number;
+  /** Live tickets. */
+  readonly waiting: number;
+  /** Names the grant, for a person's `forceRelease`. Never shown outside. */
+  readonly lease?: LeaseRef;
+}
+
+/** A message of the backend. Late, doubled and lost notices cost time, never safety. */
+export type Notice =
+  /** A hand-over: the ticket became the holder, for its `ticketTtlMs`. */
+  | { readonly type: 'granted'; readonly key: string; readonly claim: string; readonly token: bigint }
+  /** The claim does not hold the lock any more. */
+  | { readonly type: 'lost'; readonly key: string; readonly claim: string }
+  /** Notices may have been missed: every waiting claim asks again. */
+  | { readonly type: 'gap' };
+
+/** An open stream of notices. */
+export interface Subscription {
+  close(): Promise<void>;
+}
+
+/** What a backend can do; the runtime adapts to it, and the contract suite checks it. */
+export interface LockTraits {
+  /** Waiters are served in the order in which the backend saw them (L2). */
+  readonly fifo: boolean;
+  /** Waiters are woken by notices (L2); otherwise they poll. */
+  readonly push: boolean;
+  /** Grants honour `Claim.floor`. */
+  readonly floor: boolean;
+  /** The shortest ttl it keeps. */
+  readonly minTtlMs: number;
+  /** Leases end on multiples of this; a ttl is rounded up to one by the adapter. */
+  readonly ttlGranularityMs: number;
+  /** The most operations that one call takes. */
+  readonly maxBatch: number;
+}
+
+/**
+ * A lock backend. In one call there is at most one operation per key, all operations are of one partition, and they
+ * are sorted by key; the answers stand in the order of the operations.
+ */
+export interface LockBackend {
+  /** Names the backend and the place it keeps its locks in; fences compare tokens of one name only. */
+  readonly name: string;
+  readonly traits: LockTraits;
+  /** A batch never crosses a partition (a cluster's slot, a server, a session). Default: one partition. */
+  partition?(key: string, ttlMs: number): string;
+  acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]>;
+  renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]>;
+  release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]>;
+  inspect(query: LockQuery): Promise<readonly LockInfo[]>;
+  /** Opens the stream of notices for one session; present where `traits.push`. */
+  subscribe?(session: string, onNotice: (notice: Notice) => void): Promise<Subscription>;
+  /** Frees what the adapter opened by itself; never a client that was handed in. */
+  close(): Promise<void>;
+}
