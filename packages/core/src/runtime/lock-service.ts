@@ -2,7 +2,7 @@
  * What the rest of the runtime (single runs, nodes, facades) sees of locks: full keys in, handles out. Waiting,
  * renewing, batching and giving up happen behind it.
  */
-import type { Lock } from '../facade/lock.js';
+import type { Lock } from '../api/lock.js';
 import type { Holder, LockInfo } from '../port/lock-backend.js';
 
 /** One wish for a lock, already checked. */
