@@ -1,0 +1,95 @@
+// Brings node_modules to what package-lock.json says, including the native build of better-sqlite3.
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { readJson, root } from './repo.mjs';
+import { run } from './run.mjs';
+
+const NATIVE_TOOLS = ['make', 'g++', 'python3'];
+const NATIVE_HELP = [
+  'better-sqlite3 is compiled on installation and needs make, g++ and python3.',
+  '  Debian, Ubuntu:  sudo apt-get install build-essential python3',
+  '  Fedora:          sudo dnf install make gcc-c++ python3',
+  '  Alpine:          sudo apk add build-base python3',
+  '  macOS:           xcode-select --install',
+].join('\n');
+
+/** Why an installation is needed, or null when node_modules is what the lockfile says. */
+export function whyInstall() {
+  const installedFile = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(installedFile)) return 'node_modules is missing';
+  const wanted = readJson(join(root, 'package-lock.json')).packages;
+  const installed = readJson(installedFile).packages;
+  for (const [path, { version, link, optional, resolved }] of Object.entries(wanted)) {
+    // Optional packages of other platforms are in the lockfile and not on this machine.
+    if (!path.startsWith('node_modules/') || optional) continue;
+    const present = installed[path];
+    if (!present) return `${path} is missing`;
+    if (link ? present.resolved !== resolved : present.version !== version) return `${path} is outdated`;
+  }
+  return null;
+}
+
+/** Runs `npm ci`, with what its native build needs. Answers whether all went well. */
+export async function install() {
+  const missing = await missingNativeTools();
+  if (missing.length > 0) {
+    console.log(`missing for the native build: ${missing.join(', ')}`);
+    if (await canInstallSystemPackages()) await installNativeTools();
+    else console.log('trying without: a ready-made binary of better-sqlite3 may exist for this platform');
+  }
+  console.log('npm ci (the native build takes a minute or two)');
+  const { code } = await run('npm', ['ci'], { env: nativeBuildEnv() });
+  if (code !== 0) {
+    console.error('npm ci failed.');
+    if ((await missingNativeTools()).length > 0) console.error(NATIVE_HELP);
+  }
+  return code === 0;
+}
+
+/** Makes sure that better-sqlite3 loads in this version of Node, and rebuilds it once when it does not. */
+export async function checkNativeModule() {
+  if (await nativeModuleLoads()) return true;
+  console.log('better-sqlite3 does not load in this version of Node: npm rebuild better-sqlite3');
+  await run('npm', ['rebuild', 'better-sqlite3'], { env: nativeBuildEnv() });
+  if (await nativeModuleLoads()) return true;
+  console.error('better-sqlite3 does not load after a rebuild either.');
+  if ((await missingNativeTools()).length > 0) console.error(NATIVE_HELP);
+  return false;
+}
+
+async function nativeModuleLoads() {
+  const probe = "new (require('better-sqlite3'))(':memory:').close()";
+  return (await run(process.execPath, ['-e', probe], { capture: true })).code === 0;
+}
+
+async function missingNativeTools() {
+  const missing = [];
+  for (const tool of NATIVE_TOOLS) {
+    if ((await run(tool, ['--version'], { capture: true })).code !== 0) missing.push(tool);
+  }
+  return missing;
+}
+
+async function canInstallSystemPackages() {
+  if (process.getuid?.() !== 0) return false;
+  return (await run('apt-get', ['--version'], { capture: true })).code === 0;
+}
+
+async function installNativeTools() {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  console.log('apt-get install build-essential python3');
+  await run('apt-get', ['update', '-q'], { env });
+  await run('apt-get', ['install', '-y', '-q', 'build-essential', 'python3'], { env });
+}
+
+/** Node's own headers, where they came with Node, so that node-gyp does not download them. */
+function nativeBuildEnv() {
+  if (process.env.npm_config_nodedir) return process.env;
+  const prefix = dirname(dirname(process.execPath));
+  const header = join(prefix, 'include', 'node', 'node_version.h');
+  if (!existsSync(header)) return process.env;
+  const text = readFileSync(header, 'utf8');
+  const part = (name) => new RegExp(`#define NODE_${name}_VERSION (\\d+)`).exec(text)?.[1];
+  const version = ['MAJOR', 'MINOR', 'PATCH'].map(part).join('.');
+  return version === process.versions.node ? { ...process.env, npm_config_nodedir: prefix } : process.env;
+}

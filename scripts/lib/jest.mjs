@@ -1,0 +1,29 @@
+// One run of jest, answered as numbers.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readJson } from './repo.mjs';
+import { runNodeTool } from './run.mjs';
+
+/** Runs one jest project. A test file that could not even be loaded counts as one failed test. */
+export async function runJest(project) {
+  const folder = mkdtempSync(join(tmpdir(), 'guard-jest-'));
+  const file = join(folder, 'result.json');
+  try {
+    const { code } = await runNodeTool('jest/bin/jest.js', [
+      ...['--selectProjects', project],
+      ...['--json', '--outputFile', file],
+      '--testLocationInResults',
+    ]);
+    if (!existsSync(file)) return { ok: false, passed: 0, failed: 1, skipped: 0 };
+    const result = readJson(file);
+    return {
+      ok: code === 0 && result.success,
+      passed: result.numPassedTests,
+      failed: result.numFailedTests + result.numRuntimeErrorTestSuites,
+      skipped: result.numPendingTests + result.numTodoTests,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,38 @@
+// `npm test`: everything between a fresh clone and a verdict. Uses nothing but Node until dependencies are installed.
+import { checkNativeModule, install, whyInstall } from './lib/install.mjs';
+import { runJest } from './lib/jest.mjs';
+import { run, runNodeTool } from './lib/run.mjs';
+import { Stages } from './lib/stages.mjs';
+
+const stages = new Stages();
+const totals = { passed: 0, failed: 0, skipped: 0 };
+
+if (await dependenciesAreThere()) {
+  await stages.run('build', async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0);
+  await stages.run('typecheck', async () => {
+    return (await runNodeTool('typescript/bin/tsc', ['-p', 'tsconfig.lint.json'])).code === 0;
+  });
+  await stages.run('tests: structure', () => test('structure'));
+  await stages.run('tests: unit', () => test('unit'));
+}
+
+stages.print();
+console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+process.exitCode = stages.failed ? 1 : 0;
+
+async function dependenciesAreThere() {
+  return stages.run('dependencies', async () => {
+    const reason = whyInstall();
+    console.log(reason ?? 'node_modules is what package-lock.json says');
+    if (reason && !(await install())) return false;
+    return checkNativeModule();
+  });
+}
+
+async function test(project) {
+  const { ok, passed, failed, skipped } = await runJest(project);
+  totals.passed += passed;
+  totals.failed += failed;
+  totals.skipped += skipped;
+  return ok;
+}
