@@ -20,7 +20,7 @@ export interface Claim {
   readonly ticketTtlMs: number;
   /** One per guard. A re-sent acquire of one ticket refreshes every ticket of this session on this key. */
   readonly session: string;
-  /** The grant's token must not be below this, where `traits.floor`. */
+  /** The grant's token must not be below this, where `traits.floor`; a ticket's floor counts at its hand-over. */
   readonly floor?: bigint;
   /** What `busy` and `inspect` show about the holder. */
   readonly holder: Holder;
@@ -42,8 +42,13 @@ export type ClaimAnswer =
       readonly status: 'queued';
       /** How many claims will be served before it, if the backend knows. */
       readonly ahead?: number;
-      /** The largest token that was ever minted for the key so far; 0 if none is known. */
+      /** Not below the largest token that was minted for the key so far; 0 if none is known. */
       readonly minted: bigint;
+      /**
+       * `true`: the ticket was made in this step. On a re-sent acquire it says that the session's tickets on this
+       * key had died, so its other waiting claims have to ask again.
+       */
+      readonly fresh?: boolean;
     }
   /** Somebody else holds the lock or stands before us, and this claim left nothing behind. */
   | { readonly status: 'busy'; readonly holder?: Holder; readonly expiresInMs?: number }
@@ -51,7 +56,7 @@ export type ClaimAnswer =
   | { readonly status: 'cancelled' }
   | Failed;
 
-/** In this very step the backend set the lease to its now + ttl, also for a re-sent acquire of a live claim (S4). */
+/** In this very step the backend set the lease to at least its now + ttl, also for a re-sent acquire of a live claim (S4). */
 export interface Granted {
   readonly status: 'granted';
   /** The fencing token of the grant; the same for a re-sent acquire. */
@@ -88,8 +93,8 @@ export type RenewAnswer =
 export type Release =
   | ({ readonly cancel?: false } & LeaseRef)
   /**
-   * Removes whatever the claim has: grant, ticket, or nothing. In the last case a tombstone is left for
-   * `tombstoneMs`, which refuses the claim's late acquire with `cancelled`.
+   * Removes whatever the claim has (grant, ticket, or nothing) and leaves a tombstone for `tombstoneMs`, which
+   * refuses the claim's late acquire with `cancelled`. `0` leaves none: every acquire of it was answered.
    */
   | {
       readonly cancel: true;
@@ -103,7 +108,11 @@ export type Release =
  * What became of a release. `released`: this step took the grant (or the ticket) away, or left the tombstone; a lock
  * that was taken away from its holder goes to the first live ticket in the same step. `lost`: the claim held nothing.
  */
-export type ReleaseAnswer = { readonly status: 'released' } | { readonly status: 'lost' } | Failed;
+export type ReleaseAnswer =
+  | { readonly status: 'released' }
+  /** `resent: true`: the client may have sent it more than once by itself, so an earlier sending may have done it. */
+  | { readonly status: 'lost'; readonly resent?: boolean }
+  | Failed;
 
 /** Which locks to look at. */
 export type LockQuery =
@@ -116,7 +125,7 @@ export interface LockInfo {
   readonly key: string;
   readonly held: boolean;
   readonly holder?: Holder;
-  /** The largest token minted for the key, also while it is free; 0 if none is known. */
+  /** Not below the largest token minted for the key, also while it is free; 0 if none is known. */
   readonly token: bigint;
   readonly expiresInMs?: number;
   /** Live tickets. */
@@ -131,8 +140,11 @@ export type Notice =
   | { readonly type: 'granted'; readonly key: string; readonly claim: string; readonly token: bigint }
   /** The claim does not hold the lock any more. */
   | { readonly type: 'lost'; readonly key: string; readonly claim: string }
-  /** Notices may have been missed: every waiting claim asks again. */
-  | { readonly type: 'gap' };
+  /**
+   * Notices may have been missed: every waiting claim asks again. `open: false`: none will come until a further gap
+   * notice says `open: true`; meanwhile waiting claims poll.
+   */
+  | { readonly type: 'gap'; readonly open: boolean };
 
 /** An open stream of notices. */
 export interface Subscription {
@@ -169,7 +181,7 @@ export interface LockBackend {
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]>;
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]>;
   inspect(query: LockQuery): Promise<readonly LockInfo[]>;
-  /** Opens the stream of notices for one session; present where `traits.push`. */
+  /** Opens the stream of notices for one session; present where `traits.push`. Rejected: waiting claims poll. */
   subscribe?(session: string, onNotice: (notice: Notice) => void): Promise<Subscription>;
   /** Frees what the adapter opened by itself; never a client that was handed in. */
   close(): Promise<void>;

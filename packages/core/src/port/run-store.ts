@@ -72,6 +72,8 @@ export interface TaskRecord {
   readonly lowWaterMarkMs?: number;
   readonly paused?: { readonly note: string; readonly sinceMs: number };
   readonly lastSuccessMs?: number;
+  /** The wish that wrote this: a `putTask` whose answer was lost is settled by reading the record back (S4). */
+  readonly writeId?: string;
   /** What the last alarm was raised about, so that one node raises it once. */
   readonly alarm?: string;
 }

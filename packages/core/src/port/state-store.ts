@@ -9,7 +9,7 @@ import type { Failed, Subscription } from './lock-backend.js';
 /** The longest value, in bytes of UTF-8: one mebibyte, below the request limit of every backend. */
 export const MAX_VALUE_BYTES = 1_048_576;
 
-/** How long the fence of a deleted entry is kept at least. */
+/** How long the fence of a deleted or expired entry is kept at least. */
 export const FENCE_KEPT_MS = 3_600_000;
 
 /** One entry that is present and not expired. */
@@ -47,8 +47,11 @@ export interface StateWrite {
 export type WriteAnswer =
   /** Applied, now or by an earlier sending of the same `writeId`. A delete has a version too. */
   | { readonly status: 'written'; readonly version: string }
-  /** The expectation did not hold. `version`: what is there, `null` for nothing. */
-  | { readonly status: 'conflict'; readonly version: string | null }
+  /**
+   * The expectation did not hold. `version`: what is there, `null` for nothing. `resent: true`: the client may have
+   * sent the write more than once by itself, so it is in doubt whether an earlier sending was applied (S4).
+   */
+  | { readonly status: 'conflict'; readonly version: string | null; readonly resent?: boolean }
   /** The entry was last written under a larger token of that lock. */
   | { readonly status: 'fenced'; readonly token: bigint }
   | Failed;
@@ -79,8 +82,8 @@ export interface StateStore {
   /** Entries whose key starts with exactly these bytes. A cursor stays valid while entries come and go. */
   scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage>;
   /**
-   * Level-triggered: after the last change of an entry its newest value (or `null` for gone) is delivered at least
-   * once; changes between may merge. Where a stream has a gap the adapter closes it by listing again.
+   * Level-triggered: after the last write of an entry its newest value (or `null` for deleted) is delivered at least
+   * once; writes between may merge, and an expiry is not announced. Where a stream has a gap the adapter closes it by listing again.
    */
   watch?(prefix: string, listener: (change: StateChange) => void): Promise<Subscription>;
   close(): Promise<void>;
