@@ -15,12 +15,18 @@ const layers = {
 };
 for (const adapter of ADAPTERS_IN_CORE) layers[adapter] = ['value', 'machine', 'port', ...ADAPTERS_IN_CORE];
 
+/** The system's clock and chance are every adapter's defaults, in core as outside. */
+const DEFAULTS = `${CORE}runtime/(clock|random)\\.ts$`;
+
 const layerRules = Object.entries(layers).map(([folder, allowed]) => ({
   name: `core-layer-${folder}`,
   comment: `packages/core/src/${folder} may know only: ${allowed.join(', ')}.`,
   severity: 'error',
   from: { path: `${CORE}${folder}/` },
-  to: { path: CORE, pathNot: `${CORE}(${allowed.join('|')})/` },
+  to: {
+    path: CORE,
+    pathNot: [`${CORE}(${allowed.join('|')})/`, ...(ADAPTERS_IN_CORE.includes(folder) ? [DEFAULTS] : [])],
+  },
 }));
 
 /** What each package may import from outside its own folder, besides Node's own modules. */

@@ -66,5 +66,8 @@ export type {
   RunTrigger,
   StoredRun,
 } from './machine/run-record.js';
+// adapters that need nothing but this process
+export { memoryLocks } from './memory/locks.js';
+export type { MemoryLocksOptions } from './memory/locks.js';
 export { systemClock } from './runtime/clock.js';
 export { systemRandom } from './runtime/random.js';

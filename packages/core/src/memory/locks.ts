@@ -1,0 +1,292 @@
+/**
+ * Locks of one process, and the executable specification of the lock port: what this file does, every backend does.
+ *
+ * One decision shaped it: a key has an entry exactly while it is held. A release or an expiry that somebody meets
+ * hands the lock to the first live ticket in the same step, or removes the entry; so a free key has no queue that a
+ * newcomer could pass (L2), and memory does not grow with the number of keys that were ever used. What must outlive
+ * the entries, that tokens grow (S2), is one number for the whole backend.
+ */
+import type { Clock } from '../port/clock.js';
+import type {
+  Claim,
+  ClaimAnswer,
+  Granted,
+  Holder,
+  LeaseRef,
+  LockBackend,
+  LockInfo,
+  LockQuery,
+  LockTraits,
+  Notice,
+  Release,
+  ReleaseAnswer,
+  Renewal,
+  RenewAnswer,
+  Subscription,
+} from '../port/lock-backend.js';
+import { systemClock } from '../runtime/clock.js';
+import type { Instant } from '../value/instant.js';
+import { nextToken } from '../value/token.js';
+import { compareBytes } from './byte-order.js';
+import { Notices } from './notices.js';
+import { Tombstones } from './tombstones.js';
+
+/** Options of the memory lock backend. */
+export interface MemoryLocksOptions {
+  /** Expiry follows its monotonic time, tokens its wall time. Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+/**
+ * A lock backend in the memory of this process: exclusion among everything that shares the returned object, and
+ * nobody else. Several guards may share one; `close()` frees nothing, because nothing was opened, so one guard that
+ * closes leaves the others as they are.
+ */
+export function memoryLocks(options: MemoryLocksOptions = {}): LockBackend {
+  return new MemoryLocks(options.clock ?? systemClock);
+}
+
+/** The grant of a held key. Replaced, never revived, when it ends (S5). */
+interface Grant {
+  readonly claim: string;
+  readonly session: string;
+  readonly holder: Holder;
+  token: bigint;
+  /** On the monotonic clock; the lease is live before it. */
+  untilMs: number;
+}
+
+/** A claim that waits. */
+interface Ticket {
+  readonly claim: Claim;
+  untilMs: number;
+}
+
+/** A held key. */
+interface Held {
+  grant: Grant;
+  /** By claim id, in the order in which they came. Most keys never have one. */
+  queue: Map<string, Ticket> | undefined;
+}
+
+/** Below this many held keys nobody looks for leases that expired unmet. */
+const SWEEP_FROM = 1_024;
+
+const CANCELLED: ClaimAnswer = { status: 'cancelled' };
+const RENEWED: RenewAnswer = { status: 'renewed' };
+const RELEASED: ReleaseAnswer = { status: 'released' };
+const LOST = { status: 'lost' } as const;
+
+class MemoryLocks implements LockBackend {
+  readonly name = 'memory';
+  readonly traits: LockTraits = {
+    fifo: true,
+    push: true,
+    floor: true,
+    // The margin is never below 50 ms: half of the shortest lease is left to work in.
+    minTtlMs: 100,
+    ttlGranularityMs: 1,
+    // About a millisecond of work; a longer batch would keep timers waiting.
+    maxBatch: 1_024,
+  };
+
+  readonly #clock: Clock;
+  readonly #held = new Map<string, Held>();
+  readonly #tombstones = new Tombstones();
+  readonly #notices = new Notices();
+  /** The largest token of any key: it keeps tokens growing over keys whose entry is long gone (S2). */
+  #largest = 0n;
+  #sweepAt = SWEEP_FROM;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const now = this.#clock.now();
+    return Promise.resolve(claims.map((claim) => this.#acquire(claim, now)));
+  }
+
+  renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
+    const now = this.#clock.now();
+    return Promise.resolve(renewals.map((renewal) => this.#renew(renewal, now)));
+  }
+
+  release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
+    const now = this.#clock.now();
+    return Promise.resolve(
+      releases.map((release) => (release.cancel ? this.#cancel(release, now) : this.#release(release, now))),
+    );
+  }
+
+  inspect(query: LockQuery): Promise<readonly LockInfo[]> {
+    const now = this.#clock.now();
+    if ('keys' in query) return Promise.resolve(query.keys.map((key) => this.#info(key, now)));
+    const { prefix, after, limit } = query;
+    const below = [...this.#held.keys()].filter((key) => key.startsWith(prefix));
+    const infos = below
+      .filter((key) => after === undefined || compareBytes(key, after) > 0)
+      .sort(compareBytes)
+      .map((key) => this.#info(key, now));
+    return Promise.resolve(infos.filter((info) => info.held).slice(0, limit));
+  }
+
+  subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
+    return Promise.resolve(this.#notices.open(session, onNotice));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #acquire(claim: Claim, now: Instant): ClaimAnswer {
+    if (this.#tombstones.size > 0 && this.#tombstones.covers(claim.id, now.monoMs)) return CANCELLED;
+    const held = this.#settle(claim.key, now);
+    if (held === undefined) return this.#grantFree(claim, now);
+    if (held.grant.claim === claim.id) return this.#grantAgain(held.grant, claim, now);
+    return claim.wait ? this.#enqueue(held, claim, now) : this.#refuse(held, claim, now);
+  }
+
+  #grantFree(claim: Claim, now: Instant): Granted {
+    if (this.#held.size >= this.#sweepAt) this.#sweep(now);
+    const grant = this.#mint(claim, claim.ttlMs, now);
+    this.#held.set(claim.key, { grant, queue: undefined });
+    return { status: 'granted', token: grant.token };
+  }
+
+  /** A re-sent acquire. The lease starts anew, but a longer one that `extend` made stays: its holder believes it. */
+  #grantAgain(grant: Grant, claim: Claim, now: Instant): Granted {
+    grant.untilMs = Math.max(grant.untilMs, now.monoMs + claim.ttlMs);
+    if (claim.floor !== undefined && claim.floor > grant.token) {
+      grant.token = claim.floor;
+      if (claim.floor > this.#largest) this.#largest = claim.floor;
+    }
+    return { status: 'granted', token: grant.token };
+  }
+
+  #enqueue(held: Held, claim: Claim, now: Instant): ClaimAnswer {
+    const queue = (held.queue ??= new Map<string, Ticket>());
+    const ahead = queue.has(claim.id) ? refresh(queue, claim, now.monoMs) : headCount(queue, now.monoMs);
+    if (!queue.has(claim.id)) queue.set(claim.id, { claim, untilMs: now.monoMs + claim.ticketTtlMs });
+    return { status: 'queued', ahead, minted: held.grant.token };
+  }
+
+  #refuse(held: Held, claim: Claim, now: Instant): ClaimAnswer {
+    held.queue?.delete(claim.id);
+    return { status: 'busy', holder: held.grant.holder, expiresInMs: leftMs(held.grant.untilMs, now) };
+  }
+
+  #renew(renewal: Renewal, now: Instant): RenewAnswer {
+    const held = this.#settle(renewal.key, now);
+    if (held === undefined || !names(renewal, held.grant)) return LOST;
+    held.grant.untilMs = Math.max(held.grant.untilMs, now.monoMs + renewal.ttlMs);
+    return RENEWED;
+  }
+
+  #release(ref: LeaseRef, now: Instant): ReleaseAnswer {
+    const held = this.#settle(ref.key, now);
+    if (held === undefined || !names(ref, held.grant)) return LOST;
+    this.#handOver(ref.key, held, now);
+    return RELEASED;
+  }
+
+  #cancel(cancel: Extract<Release, { cancel: true }>, now: Instant): ReleaseAnswer {
+    const held = this.#settle(cancel.key, now);
+    if (held?.grant.claim === cancel.claim) {
+      this.#handOver(cancel.key, held, now);
+      return RELEASED;
+    }
+    const ticket = held?.queue?.get(cancel.claim);
+    held?.queue?.delete(cancel.claim);
+    if (ticket === undefined || ticket.untilMs <= now.monoMs) {
+      this.#tombstones.leave(cancel.claim, now.monoMs + cancel.tombstoneMs, now.monoMs);
+    }
+    return RELEASED;
+  }
+
+  #info(key: string, now: Instant): LockInfo {
+    const held = this.#settle(key, now);
+    if (held === undefined) return { key, held: false, token: 0n, waiting: 0 };
+    const { claim, session, token, untilMs, holder } = held.grant;
+    let waiting = 0;
+    for (const ticket of held.queue?.values() ?? []) if (ticket.untilMs > now.monoMs) waiting += 1;
+    const lease = { key, claim, token, session };
+    return { key, held: true, holder, token, expiresInMs: leftMs(untilMs, now), waiting, lease };
+  }
+
+  /** The key's entry with a live lease. Whoever meets an expired lease hands the lock on before anything else. */
+  #settle(key: string, now: Instant): Held | undefined {
+    const held = this.#held.get(key);
+    if (held === undefined || held.grant.untilMs > now.monoMs) return held;
+    this.#notices.send(held.grant.session, { type: 'lost', key, claim: held.grant.claim });
+    return this.#handOver(key, held, now);
+  }
+
+  /** Makes the first live ticket the holder, for as long as a ticket lives: it shows that it is there by renewing. */
+  #handOver(key: string, held: Held, now: Instant): Held | undefined {
+    for (const [id, { claim, untilMs }] of held.queue ?? []) {
+      held.queue!.delete(id);
+      if (untilMs <= now.monoMs) continue;
+      held.grant = this.#mint(claim, claim.ticketTtlMs, now);
+      const { session, token } = held.grant;
+      this.#notices.send(session, { type: 'granted', key, claim: id, token });
+      return held;
+    }
+    this.#held.delete(key);
+    return undefined;
+  }
+
+  #mint(claim: Claim, leaseMs: number, now: Instant): Grant {
+    this.#largest = nextToken(this.#largest, now.wallMs, claim.floor);
+    return {
+      claim: claim.id,
+      session: claim.session,
+      holder: claim.holder,
+      token: this.#largest,
+      untilMs: now.monoMs + leaseMs,
+    };
+  }
+
+  /** Meets the leases that nobody else met. Runs when the entries have doubled, so it costs a grant next to nothing. */
+  #sweep(now: Instant): void {
+    for (const key of this.#held.keys()) this.#settle(key, now);
+    this.#sweepAt = Math.max(SWEEP_FROM, this.#held.size * 2);
+  }
+}
+
+/**
+ * Refreshes the session's tickets and drops dead ones; answers how many stand before the claim's own. A ticket that
+ * died is not revived: others may have been told that it is gone, so its claim starts again at the end.
+ */
+function refresh(queue: Map<string, Ticket>, { id, session }: Claim, nowMs: number): number {
+  let position = 0;
+  let ahead: number | undefined;
+  for (const [ticketId, ticket] of queue) {
+    if (ticket.untilMs <= nowMs) {
+      queue.delete(ticketId);
+      continue;
+    }
+    if (ticket.claim.session === session) ticket.untilMs = nowMs + ticket.claim.ticketTtlMs;
+    if (ticketId === id) ahead = position;
+    position += 1;
+  }
+  return ahead ?? position;
+}
+
+/** How many stand in the queue, once the dead ones at its head are dropped: a newcomer never walks all of it. */
+function headCount(queue: Map<string, Ticket>, nowMs: number): number {
+  for (const [id, ticket] of queue) {
+    if (ticket.untilMs > nowMs) break;
+    queue.delete(id);
+  }
+  return queue.size;
+}
+
+/** A claim can be granted more than once (S5), so its token tells the grants apart. */
+function names(ref: LeaseRef, grant: Grant): boolean {
+  return ref.claim === grant.claim && ref.token === grant.token;
+}
+
+function leftMs(untilMs: number, now: Instant): number {
+  return Math.max(0, Math.ceil(untilMs - now.monoMs));
+}
