@@ -167,8 +167,9 @@ class MemoryLocks implements LockBackend {
   #enqueue(held: Held, claim: Claim, now: Instant): ClaimAnswer {
     const queue = (held.queue ??= new Map<string, Ticket>());
     const ahead = queue.has(claim.id) ? refresh(queue, claim, now.monoMs) : headCount(queue, now.monoMs);
-    if (!queue.has(claim.id)) queue.set(claim.id, { claim, untilMs: now.monoMs + claim.ticketTtlMs });
-    return { status: 'queued', ahead, minted: held.grant.token };
+    const fresh = !queue.has(claim.id);
+    if (fresh) queue.set(claim.id, { claim, untilMs: now.monoMs + claim.ticketTtlMs });
+    return { status: 'queued', ahead, minted: held.grant.token, fresh };
   }
 
   #refuse(held: Held, claim: Claim, now: Instant): ClaimAnswer {
@@ -192,21 +193,17 @@ class MemoryLocks implements LockBackend {
 
   #cancel(cancel: Extract<Release, { cancel: true }>, now: Instant): ReleaseAnswer {
     const held = this.#settle(cancel.key, now);
-    if (held?.grant.claim === cancel.claim) {
-      this.#handOver(cancel.key, held, now);
-      return RELEASED;
-    }
-    const ticket = held?.queue?.get(cancel.claim);
-    held?.queue?.delete(cancel.claim);
-    if (ticket === undefined || ticket.untilMs <= now.monoMs) {
+    if (cancel.tombstoneMs > 0) {
       this.#tombstones.leave(cancel.claim, now.monoMs + cancel.tombstoneMs, now.monoMs);
     }
+    if (held?.grant.claim === cancel.claim) this.#handOver(cancel.key, held, now);
+    else held?.queue?.delete(cancel.claim);
     return RELEASED;
   }
 
   #info(key: string, now: Instant): LockInfo {
     const held = this.#settle(key, now);
-    if (held === undefined) return { key, held: false, token: 0n, waiting: 0 };
+    if (held === undefined) return { key, held: false, token: this.#largest, waiting: 0 };
     const { claim, session, token, untilMs, holder } = held.grant;
     let waiting = 0;
     for (const ticket of held.queue?.values() ?? []) if (ticket.untilMs > now.monoMs) waiting += 1;

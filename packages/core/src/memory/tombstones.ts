@@ -1,7 +1,6 @@
 /**
- * Claims that were given up before the backend had seen them. A tombstone outlives every late request that could
- * still carry the claim; it goes by time, and by age when there are too many, because losing one early costs its key
- * one ttl and nothing else (S4).
+ * Claims that were given up. A tombstone outlives every late request that could still carry the claim; it goes by
+ * time, and by age when there are too many, because losing one early costs its key one ttl and nothing else (S4).
  */
 
 /** The most tombstones that are kept. */
