@@ -42,7 +42,10 @@ export type ClaimAnswer =
       readonly status: 'queued';
       /** How many claims will be served before it, if the backend knows. */
       readonly ahead?: number;
-      /** Not below the largest token that was minted for the key so far; 0 if none is known. */
+      /**
+       * Not below the largest token that was minted for the key so far, and below the one that this ticket will get;
+       * 0 if none is known.
+       */
       readonly minted: bigint;
       /**
        * `true`: the ticket was made in this step. On a re-sent acquire it says that the session's tickets on this
@@ -61,8 +64,6 @@ export interface Granted {
   readonly status: 'granted';
   /** The fencing token of the grant; the same for a re-sent acquire. */
   readonly token: bigint;
-  /** Given where the lease lasts less than the ttl asked for, counted from the sending of the request. */
-  readonly validMs?: number;
 }
 
 /** Nothing is known: the operation may or may not have been carried out. */
@@ -86,8 +87,7 @@ export interface Renewal extends LeaseRef {
 }
 
 /** What became of a renewal. `lost`: the claim does not hold the lock (any more), and nothing was created (S5). */
-export type RenewAnswer =
-  { readonly status: 'renewed'; readonly validMs?: number } | { readonly status: 'lost' } | Failed;
+export type RenewAnswer = { readonly status: 'renewed' } | { readonly status: 'lost' } | Failed;
 
 /** Gives a lock back, or gives a claim up. */
 export type Release =
@@ -161,10 +161,12 @@ export interface LockTraits {
   readonly floor: boolean;
   /** The shortest ttl it keeps. */
   readonly minTtlMs: number;
-  /** Leases end on multiples of this; a ttl is rounded up to one by the adapter. */
+  /** How much later than asked for a lease may end. Never earlier. */
   readonly ttlGranularityMs: number;
   /** The most operations that one call takes. */
   readonly maxBatch: number;
+  /** The most renewals that one call takes, where they are cheaper than other operations. Default `maxBatch`. */
+  readonly maxRenew?: number;
 }
 
 /**
@@ -175,8 +177,8 @@ export interface LockBackend {
   /** Names the backend and the place it keeps its locks in; fences compare tokens of one name only. */
   readonly name: string;
   readonly traits: LockTraits;
-  /** A batch never crosses a partition (a cluster's slot, a server, a session). Default: one partition. */
-  partition?(key: string, ttlMs: number): string;
+  /** A batch never crosses a partition (a cluster's slot, a server). Few and stable. Default: one partition. */
+  partition?(key: string): string;
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]>;
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]>;
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]>;

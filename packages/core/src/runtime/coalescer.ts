@@ -1,0 +1,194 @@
+/**
+ * Gathers operations of one verb into batches. Nothing waits for company: with nothing in flight an operation is sent
+ * at once; what arrives while two batches are on their way goes with the next, at most half of what is outstanding,
+ * so that client and server work at the same time (C2).
+ *
+ * Two rules are for safety: one key stands at most once in a batch and never in two batches in flight (two claims on
+ * one key in one transaction were both granted, on a real server), and batches are sorted by key, so that batches
+ * that overlap on the server cannot deadlock.
+ */
+import type { Clock } from '../port/clock.js';
+import type { Instant } from '../value/instant.js';
+import { compareText } from '../value/token.js';
+import type { Due, Scheduler } from './scheduler.js';
+
+/** What the answer of a flight is, for one operation. */
+export type Landing<Answer> =
+  | { readonly ok: true; readonly answer: Answer; readonly sentAt: Instant }
+  /** Nothing is known about the operation (S6). */
+  | { readonly ok: false; readonly cause: unknown; readonly sentAt: Instant };
+
+/** Who waits for the answer to an operation. */
+export type Sink<Answer> = (landing: Landing<Answer>) => void;
+
+/** How a coalescer sends. */
+export interface CoalescerOptions<Op, Answer> {
+  readonly clock: Clock;
+  /** Where the flights' time-outs are kept: one that keeps the process alive while something is on its way (L5). */
+  readonly deadlines: Scheduler;
+  readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
+  readonly maxBatch: number;
+  /** After this a flight counts as failed and does not hold the next; its late answer is not looked at. */
+  readonly timeoutMs: (op: Op) => number;
+}
+
+const MAX_IN_FLIGHT = 2;
+const SMALLEST_CAP = 8;
+/** Sent entries at the front of the queue are dropped in pieces of this size. */
+const COMPACT_AT = 1_024;
+/** A backend that answers without I/O would let timers starve: after so long the event loop gets a turn. */
+const TURN_MS = 4;
+
+interface Entry<Op, Answer> {
+  readonly key: string;
+  readonly op: Op;
+  readonly sink: Sink<Answer>;
+  /** The next operation on the same key: it is queued when this one has landed. */
+  next: Entry<Op, Answer> | undefined;
+  withdrawn: boolean;
+  sent: boolean;
+}
+
+/** A submitted operation that can be taken back while it has not been sent. */
+export interface Submitted {
+  /** `true`: it was never sent and never will be. */
+  withdraw(): boolean;
+}
+
+/** Batches of one verb. */
+export class Coalescer<Op, Answer> {
+  private readonly lanes = new Map<string, Lane<Op, Answer>>();
+
+  constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+
+  /** Sends `op`, alone or with others of its partition; `sink` is called exactly once unless it is withdrawn. */
+  submit(partition: string, key: string, op: Op, sink: Sink<Answer>): Submitted {
+    let lane = this.lanes.get(partition);
+    if (lane === undefined) {
+      lane = new Lane(this.options);
+      this.lanes.set(partition, lane);
+    }
+    return lane.submit(key, op, sink);
+  }
+}
+
+class Lane<Op, Answer> {
+  private queue: Entry<Op, Answer>[] = [];
+  private head = 0;
+  /** The last operation of each key that is queued or in flight. */
+  private readonly tails = new Map<string, Entry<Op, Answer>>();
+  private flights = 0;
+  private inFlightOps = 0;
+  private turnStartedMs = -Infinity;
+  private yielding = false;
+
+  constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+
+  submit(key: string, op: Op, sink: Sink<Answer>): Submitted {
+    const entry = { key, op, sink, next: undefined, withdrawn: false, sent: false };
+    const tail = this.tails.get(key);
+    this.tails.set(key, entry);
+    if (tail === undefined) this.queue.push(entry);
+    else tail.next = entry;
+    if (!this.yielding) this.pump();
+    return { withdraw: () => !entry.sent && (entry.withdrawn = true) };
+  }
+
+  private pump(): void {
+    while (this.flights < MAX_IN_FLIGHT && this.head < this.queue.length) {
+      const batch = this.gather();
+      if (batch.length > 0) this.fly(batch);
+    }
+    if (this.head >= COMPACT_AT || this.head === this.queue.length) {
+      this.queue = this.head === this.queue.length ? [] : this.queue.slice(this.head);
+      this.head = 0;
+    }
+  }
+
+  private gather(): Entry<Op, Answer>[] {
+    const queued = this.queue.length - this.head;
+    const half = Math.ceil((queued + this.inFlightOps) / 2);
+    const cap = Math.min(this.options.maxBatch, Math.max(SMALLEST_CAP, half));
+    const batch: Entry<Op, Answer>[] = [];
+    while (batch.length < cap && this.head < this.queue.length) {
+      const entry = this.queue[this.head]!;
+      this.head += 1;
+      if (entry.withdrawn) this.leave(entry);
+      else batch.push(entry);
+    }
+    if (batch.length > 1) batch.sort((a, b) => compareText(a.key, b.key));
+    return batch;
+  }
+
+  private fly(batch: Entry<Op, Answer>[]): void {
+    const { clock, deadlines, send, timeoutMs } = this.options;
+    const sentAt = clock.now();
+    this.flights += 1;
+    this.inFlightOps += batch.length;
+    let longestMs = 0;
+    for (const entry of batch) {
+      entry.sent = true;
+      longestMs = Math.max(longestMs, timeoutMs(entry.op));
+    }
+    let landed = false;
+    const land = (answers: readonly Answer[] | undefined, cause: unknown): void => {
+      if (landed) return;
+      landed = true;
+      deadlines.cancel(timeout);
+      this.land(batch, answers, cause, sentAt);
+    };
+    const timeout: Due = {
+      dueMonoMs: 0,
+      slot: -1,
+      fire: () => land(undefined, new Error(`the backend did not answer within ${longestMs} ms`)),
+    };
+    deadlines.schedule(timeout, sentAt.monoMs + longestMs);
+    attempt(() => send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op))).then(
+      (answers) => land(answers, new Error('the backend answered fewer operations than it was asked')),
+      (cause: unknown) => land(undefined, cause),
+    );
+  }
+
+  private land(
+    batch: readonly Entry<Op, Answer>[],
+    answers: readonly Answer[] | undefined,
+    cause: unknown,
+    sentAt: Instant,
+  ): void {
+    this.flights -= 1;
+    this.inFlightOps -= batch.length;
+    for (const entry of batch) this.leave(entry);
+    batch.forEach((entry, index) => {
+      const answer = answers?.[index];
+      entry.sink(answer === undefined ? { ok: false, cause, sentAt } : { ok: true, answer, sentAt });
+    });
+    this.nextFlight();
+  }
+
+  /** Sends on, or gives the event loop a turn first where flights come back without one. */
+  private nextFlight(): void {
+    const { clock } = this.options;
+    const nowMs = clock.now().monoMs;
+    if (nowMs - this.turnStartedMs < TURN_MS) {
+      if (!this.yielding) this.pump();
+      return;
+    }
+    if (this.yielding) return;
+    this.yielding = true;
+    clock.yield(() => {
+      this.yielding = false;
+      this.turnStartedMs = clock.now().monoMs;
+      this.pump();
+    });
+  }
+
+  private leave(entry: Entry<Op, Answer>): void {
+    if (entry.next !== undefined) this.queue.push(entry.next);
+    else if (this.tails.get(entry.key) === entry) this.tails.delete(entry.key);
+  }
+}
+
+/** A send that throws is a flight that fails. */
+async function attempt<T>(send: () => Promise<T>): Promise<T> {
+  return send();
+}
