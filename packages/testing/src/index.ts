@@ -5,3 +5,11 @@
 export { VirtualClock } from './clock/virtual-clock.js';
 export type { PendingTimers, VirtualClockOptions } from './clock/virtual-clock.js';
 export { SeededRandom } from './clock/seeded-random.js';
+
+// faults between a guard and its backends
+export { FaultPlan, PlayedFaultError } from './fault/fault.js';
+export type { Delay, Fault, FaultScope, PlayedFault, Request, Traffic } from './fault/fault.js';
+export { faultyBackend } from './fault/faulty-backend.js';
+export type { FaultyBackend, LockVerb, NoticeFault } from './fault/faulty-backend.js';
+export { faultyState } from './fault/faulty-state.js';
+export type { FaultyState, StateVerb } from './fault/faulty-state.js';

@@ -1,0 +1,224 @@
+/**
+ * Faults as values. A fault says what becomes of one request between a guard and its backend; a plan keeps the faults
+ * that are in play, picks the one for each request, and counts what was sent. It knows no port: the wrappers beside
+ * it translate.
+ */
+import { systemClock, type Clock } from '@guard/core';
+
+/** What becomes of one request. */
+export type Fault =
+  /** Vanishes: nothing is executed and nobody ever answers. */
+  | { readonly type: 'cut' }
+  /** Is executed, but its answer never arrives. */
+  | { readonly type: 'lose-reply' }
+  /** Is rejected at once with `error`; executed or not, which the caller cannot know. */
+  | { readonly type: 'reset'; readonly executed: boolean; readonly error?: Error }
+  /** Takes its time on the way there, on the way back, or both. Several delays add up, and other faults follow. */
+  | { readonly type: 'delay'; readonly requestMs?: Delay; readonly replyMs?: Delay }
+  /** Is executed only `afterMs` later, as from a client's offline queue; until then no answer, or a rejection. */
+  | { readonly type: 'execute-later'; readonly afterMs: number; readonly answer: 'never' | 'reject' }
+  /** Is executed, and once more `afterMs` later; the second answer is what arrives, as after a reconnect. */
+  | { readonly type: 'execute-twice'; readonly afterMs?: number }
+  /** Single operations answer `failed`; executed or not, which the caller cannot know. */
+  | {
+      readonly type: 'fail';
+      readonly executed: boolean;
+      readonly operations?: (operation: unknown) => boolean;
+    };
+
+/** Milliseconds, or a function that draws them. */
+export type Delay = number | (() => number);
+
+/** Which requests a fault meets. */
+export interface FaultScope<V extends string> {
+  /** Default: all verbs. */
+  readonly verbs?: readonly V[];
+  /** Lets this many requests of those verbs pass first. Default 0. */
+  readonly skip?: number;
+  /** Meets this many requests, then is over. Default: all, until it is stopped. */
+  readonly times?: number;
+}
+
+/** A fault in play. */
+export interface PlayedFault {
+  /** How many requests it has met. */
+  readonly met: number;
+  /** Takes it out of play. */
+  stop(): void;
+}
+
+/** What was sent: one call carries one or more operations. */
+export interface Traffic {
+  readonly calls: number;
+  readonly operations: number;
+}
+
+/** The error of a request that a fault rejects. */
+export class PlayedFaultError extends Error {
+  override readonly name = 'PlayedFaultError';
+}
+
+interface ActiveFault<V extends string> {
+  readonly fault: Fault;
+  readonly verbs: readonly V[] | undefined;
+  skip: number;
+  left: number;
+  met: number;
+}
+
+/** How a wrapper carries out a request. */
+export interface Request<O, A> {
+  readonly operations: readonly O[];
+  execute(operations: readonly O[]): Promise<readonly A[]>;
+  /** Makes a `failed` answer; absent where the verb has none. */
+  readonly failed?: (cause: unknown) => A;
+}
+
+/** The faults that are in play, and the traffic so far. */
+export class FaultPlan<V extends string> {
+  readonly #clock: Clock;
+  readonly #traffic = new Map<V, { calls: number; operations: number }>();
+  #active: ActiveFault<V>[] = [];
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** Puts a fault into play. Of several that fit a request the oldest is played; delays are added to it. */
+  play(fault: Fault, scope: FaultScope<V> = {}): PlayedFault {
+    const active = {
+      fault,
+      verbs: scope.verbs,
+      skip: scope.skip ?? 0,
+      left: scope.times ?? Infinity,
+      met: 0,
+    };
+    this.#active.push(active);
+    return {
+      get met() {
+        return active.met;
+      },
+      stop: () => {
+        this.#active = this.#active.filter((other) => other !== active);
+      },
+    };
+  }
+
+  /** Takes every fault out of play. */
+  clear(): void {
+    this.#active = [];
+  }
+
+  /** What was sent of a verb since the start or the last `forget`. */
+  traffic(verb: V): Traffic {
+    return this.#traffic.get(verb) ?? { calls: 0, operations: 0 };
+  }
+
+  /** What was sent of all verbs together. */
+  total(): Traffic {
+    const all = [...this.#traffic.values()];
+    return {
+      calls: all.reduce((sum, { calls }) => sum + calls, 0),
+      operations: all.reduce((sum, { operations }) => sum + operations, 0),
+    };
+  }
+
+  /** Starts counting again at zero. */
+  forgetTraffic(): void {
+    this.#traffic.clear();
+  }
+
+  /** Sends a request through the faults that are in play. */
+  async send<O, A>(verb: V, request: Request<O, A>): Promise<readonly A[]> {
+    const { calls, operations } = this.traffic(verb);
+    this.#traffic.set(verb, { calls: calls + 1, operations: operations + request.operations.length });
+    const met = this.#meet(verb);
+    const delays = met.filter((fault) => fault.type === 'delay');
+    const fault = met.find((other) => other.type !== 'delay');
+    await this.#sleep(sum(delays.map(({ requestMs }) => requestMs)));
+    const answers = await (fault === undefined
+      ? request.execute(request.operations)
+      : this.#suffer(fault, request));
+    await this.#sleep(sum(delays.map(({ replyMs }) => replyMs)));
+    return answers;
+  }
+
+  #meet(verb: V): Fault[] {
+    const met: Fault[] = [];
+    for (const active of this.#active) {
+      if (active.verbs !== undefined && !active.verbs.includes(verb)) continue;
+      // A fault behind one that is played already does not count this request as its own.
+      if (active.fault.type !== 'delay' && met.some(({ type }) => type !== 'delay')) continue;
+      if (active.skip > 0) active.skip -= 1;
+      else if (active.left > 0) {
+        active.left -= 1;
+        active.met += 1;
+        met.push(active.fault);
+      }
+    }
+    return met;
+  }
+
+  async #suffer<O, A>(
+    fault: Exclude<Fault, { type: 'delay' }>,
+    request: Request<O, A>,
+  ): Promise<readonly A[]> {
+    const { operations } = request;
+    switch (fault.type) {
+      case 'cut':
+        return never();
+      case 'lose-reply':
+        await request.execute(operations);
+        return never();
+      case 'reset':
+        if (fault.executed) await request.execute(operations);
+        throw fault.error ?? new PlayedFaultError('the connection was reset');
+      case 'execute-later':
+        this.#clock.setTimer(() => void ignored(request.execute(operations)), fault.afterMs, { ref: false });
+        if (fault.answer === 'never') return never();
+        throw new PlayedFaultError('the request was given up, and is executed later');
+      case 'execute-twice':
+        await request.execute(operations);
+        await this.#sleep(fault.afterMs ?? 0);
+        return request.execute(operations);
+      case 'fail':
+        return failSome(fault, request);
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    if (ms <= 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#clock.setTimer(resolve, ms, { ref: false }));
+  }
+}
+
+async function failSome<O, A>(
+  fault: Extract<Fault, { type: 'fail' }>,
+  request: Request<O, A>,
+): Promise<readonly A[]> {
+  const { operations, failed } = request;
+  const cause = new PlayedFaultError('this operation failed');
+  if (failed === undefined) throw cause;
+  const fails = operations.map((operation) => fault.operations?.(operation) ?? true);
+  const executed = fault.executed ? operations : operations.filter((_, index) => !fails[index]);
+  const answers = executed.length > 0 ? [...(await request.execute(executed))] : [];
+  return operations.map((_, index) => {
+    const answer = fault.executed || !fails[index] ? answers.shift() : undefined;
+    return fails[index] || answer === undefined ? failed(cause) : answer;
+  });
+}
+
+function sum(delays: readonly (Delay | undefined)[]): number {
+  return delays.reduce<number>(
+    (total, delay) => total + (typeof delay === 'function' ? delay() : (delay ?? 0)),
+    0,
+  );
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+async function ignored(late: Promise<unknown>): Promise<void> {
+  await late.catch(() => undefined);
+}
