@@ -73,7 +73,7 @@ export function faultyBackend(
   const backend: LockBackend = {
     name: inner.name,
     traits: inner.traits,
-    ...(inner.partition && { partition: (key, ttlMs) => inner.partition!(key, ttlMs) }),
+    ...(inner.partition !== undefined && { partition: (key: string) => inner.partition!(key) }),
     acquire: (claims) => batch('acquire', claims, (some) => inner.acquire(some)),
     renew: (renewals) => batch('renew', renewals, (some) => inner.renew(some)),
     release: (releases) => batch('release', releases, (some) => inner.release(some)),

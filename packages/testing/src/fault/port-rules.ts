@@ -7,23 +7,19 @@ import { compareText, type LockBackend } from '@guard/core';
 /** The rules of the port that a batch breaks, as sentences; empty where it keeps them all. */
 export function portViolations(
   backend: LockBackend,
-  verb: string,
-  operations: readonly { readonly key: string; readonly ttlMs?: number }[],
+  verb: 'acquire' | 'renew' | 'release',
+  operations: readonly { readonly key: string }[],
 ): string[] {
   const found: string[] = [];
+  const { maxBatch, maxRenew = maxBatch } = backend.traits;
+  const most = verb === 'renew' ? maxRenew : maxBatch;
   const keys = operations.map(({ key }) => key);
-  if (operations.length === 0) found.push(`${verb}: an empty batch`);
-  if (operations.length > backend.traits.maxBatch) {
-    found.push(`${verb}: ${operations.length} operations in one batch of at most ${backend.traits.maxBatch}`);
-  }
+  if (keys.length === 0) found.push(`${verb}: an empty batch`);
+  if (keys.length > most) found.push(`${verb}: ${keys.length} operations in one batch of at most ${most}`);
   if (new Set(keys).size < keys.length) found.push(`${verb}: two operations on one key in one batch`);
   const sorted = [...keys].sort(compareText);
   if (keys.some((key, index) => key !== sorted[index])) found.push(`${verb}: the batch is not sorted by key`);
-  if (backend.partition !== undefined) {
-    // A release names no ttl, so its partition cannot be told from here.
-    const named = operations.flatMap(({ key, ttlMs }) => (ttlMs === undefined ? [] : [{ key, ttlMs }]));
-    const partitions = new Set(named.map(({ key, ttlMs }) => backend.partition!(key, ttlMs)));
-    if (partitions.size > 1) found.push(`${verb}: one batch over ${partitions.size} partitions`);
-  }
+  const partitions = new Set(keys.map((key) => backend.partition?.(key) ?? ''));
+  if (partitions.size > 1) found.push(`${verb}: one batch over ${partitions.size} partitions`);
   return found;
 }

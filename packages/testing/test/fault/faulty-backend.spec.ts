@@ -56,11 +56,7 @@ describe('faultyBackend', () => {
   it('is the wrapped backend as long as no fault is played', async () => {
     const { inner, executed } = generous();
     const { backend, plan } = faultyBackend(inner);
-    expect([backend.name, backend.traits, backend.partition!('k', 1)]).toEqual([
-      'generous',
-      inner.traits,
-      'k',
-    ]);
+    expect([backend.name, backend.traits, backend.partition!('k')]).toEqual(['generous', inner.traits, 'k']);
     expect(await backend.acquire([claim('ka'), claim('kb')])).toEqual([
       { status: 'granted', token: 1n },
       { status: 'granted', token: 1n },
