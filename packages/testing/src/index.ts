@@ -13,3 +13,9 @@ export { faultyBackend } from './fault/faulty-backend.js';
 export type { FaultyBackend, LockVerb, NoticeFault } from './fault/faulty-backend.js';
 export { faultyState } from './fault/faulty-state.js';
 export type { FaultyState, StateVerb } from './fault/faulty-state.js';
+
+// laws that every scenario obeys
+export { findOverlaps, findTokenDisorder, HoldLog } from './check/hold-log.js';
+export type { HoldEvent } from './check/hold-log.js';
+export { findLeftovers } from './check/leftovers.js';
+export type { LeftoverQuery } from './check/leftovers.js';

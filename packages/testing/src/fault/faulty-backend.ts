@@ -47,6 +47,8 @@ export interface FaultyBackend {
   playNotices(fault: NoticeFault, times?: number): void;
   /** Notices that were delivered to the guard. */
   readonly notices: number;
+  /** Streams of notices that are open now. */
+  readonly openStreams: number;
 }
 
 /** Wraps a lock backend so that a test can play faults on it. Closing the wrapper leaves the wrapped one open. */
@@ -111,6 +113,9 @@ export function faultyBackend(
     get notices() {
       return stream.delivered;
     },
+    get openStreams() {
+      return stream.size;
+    },
   };
 }
 
@@ -146,6 +151,10 @@ class FaultyStream {
         return inner.close();
       },
     };
+  }
+
+  get size(): number {
+    return this.#sinks.size;
   }
 
   play(fault: NoticeFault, times: number): void {

@@ -147,6 +147,23 @@ describe('VirtualClock', () => {
     expect(clock.now().monoMs).toBe(510);
   });
 
+  it('runs from timer to timer until a promise settles', async () => {
+    const clock = new VirtualClock({ monoMs: 0 });
+    const sleep = (ms: number) => new Promise<void>((resolve) => void clock.setTimer(resolve, ms));
+    const loop = async (): Promise<string> => {
+      for (let round = 0; round < 100; round += 1) await sleep(7);
+      return 'done';
+    };
+    clock.setTimer(() => undefined, 10_000);
+    expect(await clock.runUntil(loop())).toBe('done');
+    expect(clock.now().monoMs).toBe(700);
+    await expect(clock.runUntil(sleep(2_000), 1_999)).rejects.toThrow('still pending after 1999 ms');
+    await expect(clock.runUntil(Promise.reject(new Error('own')))).rejects.toThrow('own');
+    await expect(new VirtualClock().runUntil(new Promise(() => undefined))).rejects.toThrow(
+      'no timer is left',
+    );
+  });
+
   it('rejects with what a timer throws, and can go on', async () => {
     const clock = new VirtualClock();
     const fired: string[] = [];

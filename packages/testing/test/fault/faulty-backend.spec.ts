@@ -114,9 +114,10 @@ describe('faultyBackend', () => {
     const { faulty, server, heard, clock, subscription } = await subscribed();
     faulty.playNotices({ type: 'delay', ms: 50 });
     server.notify('late');
+    expect(faulty.openStreams).toBe(1);
     await subscription.close();
     await clock.advance(50);
-    expect([heard, server.sinks.size]).toEqual([[], 0]);
+    expect([heard, server.sinks.size, faulty.openStreams]).toEqual([[], 0, 0]);
   });
 
   it('names the rules of the port that a call breaks', async () => {
