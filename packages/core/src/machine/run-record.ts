@@ -39,16 +39,21 @@ export interface RunBase {
   readonly task: string;
   /** Run key; unique inside the task for as long as the record or its tombstone is kept. */
   readonly key: string;
-  /** Identity of the record, for links and for the holder of the lock. */
+  /** Identity of the record, for links; a lock shows the run's key, by which the record can be found. */
   readonly id: string;
   /** Attempts that were started and count against `retry.attempts`. */
   readonly attempt: number;
-  /** How often another claim had to go on with it. */
+  /** How often another claim had to go on with it; counted anew for its compensation, and after a decision. */
   readonly takeovers: number;
   /** What caused the attempt that runs now or ran last. */
   readonly trigger: RunTrigger;
   /** The instant of an occurrence. */
   readonly scheduledForMs?: number;
+  /**
+   * `true`: the caller gave the key, and the run is under a lock of its own (task + key). Otherwise it is under its
+   * task's lock. Kept here because a node that goes on with a pending run has to know which lock to take.
+   */
+  readonly keyed?: boolean;
   /** JSON text of what the caller handed in, so that any node can run it again. */
   readonly input?: string;
   readonly createdAtMs: number;

@@ -1,0 +1,71 @@
+/**
+ * What somebody who wants a run to happen may do about the record that stands under its key: go on with it, or leave
+ * it alone, and for which reason. Pure, so that callers, the sweep and the simulator judge alike.
+ */
+import { compensationOpen } from './run-parts.js';
+import { NO_TOKEN } from './run.js';
+import type { RunRecord } from './run-record.js';
+
+/** Who asks. */
+export interface Asker {
+  /** The record is this call's own: it made it, and nobody has moved it since. */
+  readonly mine: boolean;
+  /** Name of the lock backend it sees. */
+  readonly backend: string;
+  readonly ifFailed: 'keep' | 'rerun';
+  /** Pending records of others are left alone until they are overdue by this. */
+  readonly overdueMs: number;
+  /** A first attempt that could not begin for so long is given up. */
+  readonly startingDeadlineMs?: number | undefined;
+}
+
+/** Why a record is left alone: the state it is in, or what stands in the way. */
+export type LeftAlone =
+  | 'completed'
+  | 'expired'
+  | 'skipped'
+  | 'on-hold'
+  | 'failed'
+  | 'compensation-due'
+  /** Somebody works on it, as far as the record tells. */
+  | 'running'
+  /** Somebody else is about to start it, or its next attempt is due later. */
+  | 'pending';
+
+/** What to do about a record. Everything but `leave` and `expire` needs the run's lock first. */
+export type Admission =
+  | { readonly act: 'start' }
+  /** Running: if its lock can be had, nobody works on it. */
+  | { readonly act: 'take-over' }
+  | { readonly act: 'rerun' }
+  | { readonly act: 'reopen' }
+  | { readonly act: 'expire' }
+  | { readonly act: 'leave'; readonly why: LeftAlone };
+
+/** Judges a record at one moment of the run store's clock. */
+export function admit(run: RunRecord, asker: Asker, atMs: number): Admission {
+  switch (run.state) {
+    case 'pending': {
+      const lateMs = atMs - run.availableAtMs;
+      if (run.attempt === 0 && lateMs > (asker.startingDeadlineMs ?? Infinity)) return { act: 'expire' };
+      return asker.mine || lateMs >= asker.overdueMs ? { act: 'start' } : leave('pending');
+    }
+    case 'running':
+      // Without a lock nobody can tell whether it still runs; with another backend's, not from here.
+      if (run.lock.token === NO_TOKEN || run.lock.backend !== asker.backend) return leave('running');
+      return { act: 'take-over' };
+    case 'failed':
+      if (compensationOpen(run)) return leave('compensation-due');
+      return asker.ifFailed === 'rerun' ? { act: 'rerun' } : leave('failed');
+    case 'skipped':
+      return run.scheduledForMs === undefined ? { act: 'reopen' } : leave('skipped');
+    case 'completed':
+    case 'expired':
+    case 'on-hold':
+      return leave(run.state);
+  }
+}
+
+function leave(why: LeftAlone): Admission {
+  return { act: 'leave', why };
+}
