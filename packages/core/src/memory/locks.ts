@@ -104,7 +104,9 @@ class MemoryLocks implements LockBackend {
 
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const now = this.#clock.now();
-    return Promise.resolve(claims.map((claim) => this.#acquire(claim, now)));
+    const answers: ClaimAnswer[] = [];
+    for (const claim of claims) answers.push(this.#acquire(claim, now));
+    return Promise.resolve(answers);
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
@@ -114,9 +116,11 @@ class MemoryLocks implements LockBackend {
 
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     const now = this.#clock.now();
-    return Promise.resolve(
-      releases.map((release) => (release.cancel ? this.#cancel(release, now) : this.#release(release, now))),
-    );
+    const answers: ReleaseAnswer[] = [];
+    for (const release of releases) {
+      answers.push(release.cancel ? this.#cancel(release, now) : this.#release(release, now));
+    }
+    return Promise.resolve(answers);
   }
 
   inspect(query: LockQuery): Promise<readonly LockInfo[]> {
@@ -196,9 +200,12 @@ class MemoryLocks implements LockBackend {
     if (cancel.tombstoneMs > 0) {
       this.#tombstones.leave(cancel.claim, now.monoMs + cancel.tombstoneMs, now.monoMs);
     }
-    if (held?.grant.claim === cancel.claim) this.#handOver(cancel.key, held, now);
-    else held?.queue?.delete(cancel.claim);
-    return RELEASED;
+    if (held?.grant.claim === cancel.claim) {
+      this.#handOver(cancel.key, held, now);
+      return RELEASED;
+    }
+    const hadTicket = held?.queue?.delete(cancel.claim) ?? false;
+    return hadTicket || cancel.tombstoneMs > 0 ? RELEASED : LOST;
   }
 
   #info(key: string, now: Instant): LockInfo {
