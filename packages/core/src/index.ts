@@ -69,5 +69,16 @@ export type {
 // adapters that need nothing but this process
 export { memoryLocks } from './memory/locks.js';
 export type { MemoryLocksOptions } from './memory/locks.js';
+export { memoryState } from './memory/state.js';
+export type { MemoryStateOptions } from './memory/state.js';
 export { systemClock } from './runtime/clock.js';
 export { systemRandom } from './runtime/random.js';
+
+// the guard
+export { createGuard } from './facade/guard.js';
+export type { Guard } from './api/guard.js';
+export type { GuardOptions } from './api/options.js';
+export type { AcquireOptions, Lock, LockApi, LockSet, LockStatus, ReleaseResult, TryOptions } from './api/lock.js';
+export type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions } from './api/state.js';
+export type { GuardEvents, GuardListener } from './api/event.js';
+export { currentLock } from './facade/current-lock.js';

@@ -54,7 +54,10 @@ export interface StateApi {
   update(key: Key, version: string, value: unknown, options?: WriteOptions): Promise<string | null>;
   /** Writes whatever is there. Its version. */
   set(key: Key, value: unknown, options?: WriteOptions): Promise<string>;
-  /** Deletes exactly this version, or whatever is there without one; `false`: somebody was faster, or nothing. */
+  /**
+   * Deletes exactly this version (`false`: somebody was faster, or it is gone already), or without one whatever is
+   * there, if anything (`true`).
+   */
   delete(key: Key, version?: string, options?: Pick<WriteOptions, 'lock'>): Promise<boolean>;
   /** Entries whose key starts with exactly these characters, in pages, in the order of their keys' bytes. */
   list<T>(prefix: string): AsyncIterable<ListedEntry<T>>;

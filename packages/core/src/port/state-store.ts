@@ -72,6 +72,11 @@ export interface StateStore {
     readonly maxBatch: number;
     /** Changes are pushed to watchers; otherwise `watch` polls. */
     readonly push: boolean;
+    /**
+     * All writes of one call are carried out in one step: no crash and no reader ever comes between them. Each still
+     * answers for itself, so a conflict of one does not hold up the others. Default `false`.
+     */
+    readonly atomicBatch?: boolean;
   };
   /** The store's own time, in milliseconds since the epoch. */
   now(): Promise<number>;
@@ -85,7 +90,7 @@ export interface StateStore {
    * Level-triggered: after the last write of an entry its newest value (or `null` for deleted) is delivered at least
    * once; writes between may merge, and an expiry is not announced. Where a stream has a gap the adapter closes it by listing again.
    */
-  watch?(prefix: string, listener: (change: StateChange) => void): Promise<Subscription>;
+  watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription>;
   close(): Promise<void>;
 }
 

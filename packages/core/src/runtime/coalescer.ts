@@ -28,8 +28,6 @@ export interface CoalescerOptions<Op, Answer> {
   readonly deadlines: Scheduler;
   readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
   readonly maxBatch: number;
-  /** After this a flight counts as failed and does not hold the next; its late answer is not looked at. */
-  readonly timeoutMs: (op: Op) => number;
 }
 
 const MAX_IN_FLIGHT = 2;
@@ -42,6 +40,7 @@ const TURN_MS = 4;
 interface Entry<Op, Answer> {
   readonly key: string;
   readonly op: Op;
+  readonly timeoutMs: number;
   readonly sink: Sink<Answer>;
   /** The next operation on the same key: it is queued when this one has landed. */
   next: Entry<Op, Answer> | undefined;
@@ -61,19 +60,23 @@ export class Coalescer<Op, Answer> {
 
   constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
 
-  /** Sends `op`, alone or with others of its partition; `sink` is called exactly once unless it is withdrawn. */
-  submit(partition: string, key: string, op: Op, sink: Sink<Answer>): Submitted {
+  /**
+   * Sends `op`, alone or with others of its partition; `sink` is called exactly once unless it is withdrawn. After
+   * the shortest `timeoutMs` in a batch the flight counts as failed and does not hold the next (L3); its late answer
+   * is not looked at.
+   */
+  submit(partition: string, key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
     let lane = this.lanes.get(partition);
     if (lane === undefined) {
       lane = new Lane(this.options);
       this.lanes.set(partition, lane);
     }
-    return lane.submit(key, op, sink);
+    return lane.submit(key, op, timeoutMs, sink);
   }
 }
 
 class Lane<Op, Answer> {
-  private queue: Entry<Op, Answer>[] = [];
+  private readonly queue: Entry<Op, Answer>[] = [];
   private head = 0;
   /** The last operation of each key that is queued or in flight. */
   private readonly tails = new Map<string, Entry<Op, Answer>>();
@@ -84,8 +87,16 @@ class Lane<Op, Answer> {
 
   constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
 
-  submit(key: string, op: Op, sink: Sink<Answer>): Submitted {
-    const entry = { key, op, sink, next: undefined, withdrawn: false, sent: false };
+  submit(key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
+    const entry: Entry<Op, Answer> = {
+      key,
+      op,
+      timeoutMs,
+      sink,
+      next: undefined,
+      withdrawn: false,
+      sent: false,
+    };
     const tail = this.tails.get(key);
     this.tails.set(key, entry);
     if (tail === undefined) this.queue.push(entry);
@@ -99,8 +110,11 @@ class Lane<Op, Answer> {
       const batch = this.gather();
       if (batch.length > 0) this.fly(batch);
     }
-    if (this.head >= COMPACT_AT || this.head === this.queue.length) {
-      this.queue = this.head === this.queue.length ? [] : this.queue.slice(this.head);
+    if (this.head === this.queue.length) {
+      this.queue.length = 0;
+      this.head = 0;
+    } else if (this.head >= COMPACT_AT) {
+      this.queue.splice(0, this.head);
       this.head = 0;
     }
   }
@@ -121,14 +135,14 @@ class Lane<Op, Answer> {
   }
 
   private fly(batch: Entry<Op, Answer>[]): void {
-    const { clock, deadlines, send, timeoutMs } = this.options;
+    const { clock, deadlines, send } = this.options;
     const sentAt = clock.now();
     this.flights += 1;
     this.inFlightOps += batch.length;
-    let longestMs = 0;
+    let timeoutMs = Infinity;
     for (const entry of batch) {
       entry.sent = true;
-      longestMs = Math.max(longestMs, timeoutMs(entry.op));
+      timeoutMs = Math.min(timeoutMs, entry.timeoutMs);
     }
     let landed = false;
     const land = (answers: readonly Answer[] | undefined, cause: unknown): void => {
@@ -140,9 +154,9 @@ class Lane<Op, Answer> {
     const timeout: Due = {
       dueMonoMs: 0,
       slot: -1,
-      fire: () => land(undefined, new Error(`the backend did not answer within ${longestMs} ms`)),
+      fire: () => land(undefined, new Error(`the backend did not answer within ${timeoutMs} ms`)),
     };
-    deadlines.schedule(timeout, sentAt.monoMs + longestMs);
+    deadlines.schedule(timeout, sentAt.monoMs + timeoutMs);
     attempt(() => send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op))).then(
       (answers) => land(answers, new Error('the backend answered fewer operations than it was asked')),
       (cause: unknown) => land(undefined, cause),

@@ -66,6 +66,7 @@ function shared(): ProcessState {
     defaultGuard: undefined,
     bound: new WeakMap<object, object>(),
   });
-  if (state.version !== 1) throw new GuardError('invalid-argument', `two copies of @guard/core do not fit each other`);
+  if (state.version !== 1)
+    throw new GuardError('invalid-argument', `two copies of @guard/core do not fit each other`);
   return state;
 }

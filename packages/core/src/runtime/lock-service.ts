@@ -31,6 +31,10 @@ export type ClaimOutcome =
 export interface HeldLock extends Lock {
   /** Full key. */
   readonly fullKey: string;
+  /** `name` of the backend that granted it: fences compare tokens of one backend only. */
+  readonly backendName: string;
+  /** Like `assertHeld`, but a suspect lock waits for its verdict. */
+  assertHeldSoon(): Promise<void>;
   /** Lets the lease run out: no renewal any more, no release. For work that does not settle. */
   letGo(): void;
   /** Calls back once when the lock is lost; at once if it is. Returns a function that takes the wish back. */

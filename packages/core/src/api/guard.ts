@@ -1,0 +1,20 @@
+/** The guard: the object that an application makes once. */
+import type { GuardEvents, GuardListener } from './event.js';
+import type { LockApi } from './lock.js';
+import type { StateApi } from './state.js';
+
+/** Locks, state and runs of one application on its backends. */
+export interface Guard extends LockApi {
+  /** Separates applications on one backend. */
+  readonly namespace: string;
+  /** Versioned state. */
+  readonly state: StateApi;
+  /** Calls `listener` on every `event` from now on; a listener that throws harms nobody. Returns how to end it. */
+  on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void;
+  /**
+   * Ends the guard, once, within its grace and little more (L3): refuses new work, ends waiting claims (`closed`),
+   * gives back locks that `acquire` handed out, lets work under `withLock` and runs go on for the grace, tells what
+   * still runs that its lock is lost, and gives back what settled. Clients that were handed in stay open.
+   */
+  close(): Promise<void>;
+}

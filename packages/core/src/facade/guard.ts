@@ -1,0 +1,155 @@
+/** `createGuard`: checks the options, fills in the defaults, and puts the parts together. */
+import { hostname } from 'node:os';
+import type { GuardEvents, GuardListener } from '../api/event.js';
+import type { Guard } from '../api/guard.js';
+import type { AcquireOptions, Lock, LockSet, LockStatus, TryOptions } from '../api/lock.js';
+import type { GuardOptions } from '../api/options.js';
+import type { StateApi } from '../api/state.js';
+import type { Clock, Random } from '../port/clock.js';
+import { systemClock } from '../runtime/clock.js';
+import { Events } from '../runtime/events.js';
+import { Locks } from '../runtime/locks.js';
+import { defaultPolicy } from '../runtime/outage.js';
+import { systemRandom } from '../runtime/random.js';
+import { States } from '../runtime/states.js';
+import { parseDuration } from '../value/duration.js';
+import { GuardError, invalidArgument } from '../value/error.js';
+import { checkNamespace, type Key } from '../value/key.js';
+import { checkOptions } from '../value/options.js';
+import { LockFacade, checkTtl } from './locks.js';
+import { Running } from './running.js';
+import { StateFacade } from './state.js';
+
+const OPTIONS: readonly (keyof GuardOptions)[] = [
+  'locks',
+  'state',
+  'runs',
+  'namespace',
+  'node',
+  'defaults',
+  'sweepInterval',
+  'grace',
+  'retain',
+  'onUnavailable',
+  'policy',
+  'clock',
+  'random',
+];
+const LONGEST_LABEL = 200;
+/** After the grace, work that was told to stop has this long to settle. */
+const LAST_CALL_MS = 1_000;
+
+/**
+ * Makes a guard. Make one per application and close it at the end.
+ *
+ * @throws GuardError `invalid-argument`: an option is missing, unknown or contradicts another.
+ * @example
+ * const guard = createGuard({ locks: memoryLocks(), state: memoryState(), namespace: 'billing' });
+ * await guard.withLock('settlement:42', async (lock) => settle(lock.token));
+ */
+export function createGuard(options: GuardOptions): Guard {
+  return new GuardImpl(options);
+}
+
+class GuardImpl implements Guard {
+  readonly namespace: string;
+  private readonly clock: Clock;
+  private readonly random: Random;
+  private readonly events = new Events();
+  private readonly running = new Running();
+  private readonly locks: Locks;
+  private readonly lockFacade: LockFacade;
+  private readonly states: States | undefined;
+  private readonly stateFacade: StateFacade | undefined;
+  private readonly graceMs: number;
+  private closing: Promise<void> | undefined;
+
+  constructor(options: GuardOptions) {
+    checkOptions('guard options', options, OPTIONS);
+    if (options?.locks === undefined) throw invalidArgument('locks', undefined, 'must be a lock backend');
+    checkOptions('defaults', options.defaults, ['ttl', 'wait']);
+    this.namespace = checkNamespace(options.namespace ?? 'default');
+    this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? systemRandom;
+    this.graceMs = parseDuration('grace', options.grace ?? '20s', { minMs: 0 });
+    const policy = (): NonNullable<GuardOptions['policy']> => options.policy ?? defaultPolicy(this.clock);
+    const { clock, random, events } = this;
+    this.locks = new Locks({
+      backend: options.locks,
+      clock,
+      random,
+      events,
+      policy: policy(),
+      session: random.id(),
+      label: labelOf(options),
+    });
+    const defaults = {
+      namespace: this.namespace,
+      ttlMs: checkTtl('defaults.ttl', options.defaults?.ttl ?? '30s', 0, options.locks.traits.minTtlMs),
+      waitMs: parseDuration('defaults.wait', options.defaults?.wait ?? '30s', { minMs: 0, infinite: true }),
+    };
+    this.lockFacade = new LockFacade(this.locks, defaults, events, this.running);
+    if (options.state !== undefined) {
+      this.states = new States({ store: options.state, clock, random, events, policy: policy() });
+      this.stateFacade = new StateFacade(this.states, this.namespace, random, events);
+    }
+  }
+
+  get state(): StateApi {
+    if (this.stateFacade !== undefined) return this.stateFacade;
+    throw new GuardError('invalid-argument', `this guard has no state store: hand one in as 'state'`);
+  }
+
+  withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  withLock<T>(key: Key, ...rest: readonly unknown[]): Promise<T> {
+    return this.lockFacade.withLock(key, ...(rest as [AcquireOptions, () => T]));
+  }
+
+  acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
+    return this.lockFacade.acquire(key, options);
+  }
+
+  tryAcquire(key: Key, options?: TryOptions): Promise<Lock | null> {
+    return this.lockFacade.tryAcquire(key, options);
+  }
+
+  acquireAll(keys: readonly Key[], options?: AcquireOptions): Promise<LockSet> {
+    return this.lockFacade.acquireAll(keys, options);
+  }
+
+  inspect(key: Key): Promise<LockStatus> {
+    return this.lockFacade.inspect(key);
+  }
+
+  forceRelease(key: Key, options: { readonly note: string }): Promise<boolean> {
+    return this.lockFacade.forceRelease(key, options);
+  }
+
+  on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void {
+    return this.events.on(event, listener);
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
+    this.locks.stopClaiming();
+    void this.locks.closeHandles();
+    await Promise.race([this.running.drained(), this.locks.pause(this.graceMs)]);
+    await this.locks.close(LAST_CALL_MS);
+    this.states?.close();
+  }
+}
+
+function labelOf(options: GuardOptions): string {
+  checkOptions('node', options.node, ['label']);
+  const label: unknown = options.node?.label;
+  if (label === undefined) return hostname().slice(0, LONGEST_LABEL);
+  if (typeof label !== 'string' || label.length > LONGEST_LABEL) {
+    throw invalidArgument('node.label', label, `must be a text of at most ${LONGEST_LABEL} characters`);
+  }
+  return label;
+}

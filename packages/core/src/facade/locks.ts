@@ -1,0 +1,220 @@
+/** The lock part of a guard: checks what it is given, turns keys into full keys, and hands on to the runtime. */
+import type { AcquireOptions, Lock, LockApi, LockSet, LockStatus, TryOptions } from '../api/lock.js';
+import type { LockInfo } from '../port/lock-backend.js';
+import { currentFrame, runInFrame } from '../runtime/context.js';
+import type { Events } from '../runtime/events.js';
+import { Lease } from '../runtime/held-lock.js';
+import type { Locks } from '../runtime/locks.js';
+import type { ClaimRequest } from '../runtime/lock-service.js';
+import { marginMs, parseDuration } from '../value/duration.js';
+import { GuardError, invalidArgument } from '../value/error.js';
+import { encodeKey, fullKey, type Key } from '../value/key.js';
+import { checkFunction, checkOptions, checkSignal } from '../value/options.js';
+import { compareText } from '../value/token.js';
+import { HeldSet } from './lock-set.js';
+import type { Running } from './running.js';
+
+/** How many keys `acquireAll` takes. */
+const MAX_SET = 1_000;
+const TRY_OPTIONS = ['ttl', 'renew', 'signal'];
+const ACQUIRE_OPTIONS = [...TRY_OPTIONS, 'wait'];
+
+/** Defaults that a guard was given, in milliseconds. */
+export interface LockDefaults {
+  readonly namespace: string;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+}
+
+/** Locks as applications see them. */
+export class LockFacade implements LockApi {
+  constructor(
+    private readonly locks: Locks,
+    private readonly defaults: LockDefaults,
+    private readonly events: Events,
+    private readonly running: Running,
+  ) {}
+
+  withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  async withLock<T>(key: Key, ...rest: readonly unknown[]): Promise<T> {
+    const [options, work] = rest.length > 1 ? rest : [undefined, rest[0]];
+    checkFunction('work', work);
+    const lease = await this.grantOf(this.request(key, options as AcquireOptions | undefined));
+    return this.running.track(() => this.runUnder(lease, work as (lock: Lock) => T | PromiseLike<T>));
+  }
+
+  acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
+    return settled(async () => handle(await this.grantOf(this.request(key, options))));
+  }
+
+  async tryAcquire(key: Key, options?: TryOptions): Promise<Lock | null> {
+    const outcome = await this.locks.claim(this.request(key, options, true));
+    return outcome.status === 'granted' ? handle(outcome.lock as Lease) : null;
+  }
+
+  async acquireAll(keys: readonly Key[], options?: AcquireOptions): Promise<LockSet> {
+    if (!Array.isArray(keys) || keys.length === 0)
+      throw invalidArgument('keys', keys, 'must be a list of keys');
+    if (keys.length > MAX_SET) throw invalidArgument('keys', keys, `must be at most ${MAX_SET}`);
+    const requests = keys.map((key, index) => this.request(key, options, false, `keys[${index}]`));
+    requests.sort((a, b) => compareText(a.key, b.key));
+    const double = requests.find((request, index) => request.key === requests[index + 1]?.key);
+    if (double !== undefined) throw invalidArgument('keys', double.shownKey, 'must name each key once');
+    return this.grantsOf(requests);
+  }
+
+  async inspect(key: Key): Promise<LockStatus> {
+    const shown = encodeKey('key', key);
+    const [info] = await this.locks.inspect([this.full(shown)]);
+    return statusOf(shown, info);
+  }
+
+  async forceRelease(key: Key, options: { readonly note: string }): Promise<boolean> {
+    const shown = encodeKey('key', key);
+    checkOptions('forceRelease options', options, ['note']);
+    const note: unknown = (options as { readonly note?: unknown } | undefined)?.note;
+    if (typeof note !== 'string' || note.trim() === '') throw invalidArgument('note', note, 'must say why');
+    const [info] = await this.locks.inspect([this.full(shown)]);
+    const forced = await this.locks.forceRelease(this.full(shown));
+    if (forced) this.events.emit('lock-forced', { key: shown, token: info?.token ?? 0n, note });
+    return forced;
+  }
+
+  /** Runs work under a lock: the work's own error wins, unless the lock was lost before its release began. */
+  private async runUnder<T>(lease: Lease, work: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+    const frame = { lock: lease, backend: this.locks.backend, parent: currentFrame() };
+    let failure: { readonly error: unknown } | undefined;
+    let value: T | undefined;
+    try {
+      value = await runInFrame(frame, () => work(lease));
+    } catch (error) {
+      failure = { error };
+    }
+    // A release by the work itself is its own business; a loss is not.
+    const lost = lease.wasLost();
+    await lease.release();
+    if (lost) throw lossOf(lease, failure);
+    if (failure !== undefined) throw failure.error;
+    return value as T;
+  }
+
+  private async grantOf(request: ClaimRequest): Promise<Lease> {
+    const outcome = await this.locks.claim(request);
+    if (outcome.status === 'granted') return outcome.lock as Lease;
+    const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
+    throw new GuardError('lock-busy', `lock ${request.shownKey} is held by somebody else${wait}`, {
+      key: request.shownKey,
+    });
+  }
+
+  /** One after the other in the order of their keys, so that two sets cannot block each other; all or none. */
+  private async grantsOf(requests: readonly ClaimRequest[]): Promise<LockSet> {
+    const endMonoMs = this.locks.clock.now().monoMs + (requests[0]?.waitMs ?? 0);
+    const leases: Lease[] = [];
+    try {
+      for (const request of requests) {
+        const leftMs = Math.max(0, endMonoMs - this.locks.clock.now().monoMs);
+        leases.push(handle(await this.grantOf({ ...request, waitMs: leftMs })));
+      }
+      const set = new HeldSet(leases);
+      set.assertHeld();
+      return set;
+    } catch (error) {
+      await Promise.all(leases.map((lease) => lease.release()));
+      throw error;
+    }
+  }
+
+  private request(
+    key: unknown,
+    options: AcquireOptions | undefined,
+    tries = false,
+    argument = 'key',
+  ): ClaimRequest {
+    const shownKey = encodeKey(argument, key);
+    if (options === undefined) {
+      const { ttlMs, waitMs } = this.defaults;
+      return { key: this.full(shownKey), shownKey, ttlMs, waitMs: tries ? 0 : waitMs, renewMs: ttlMs / 3 };
+    }
+    checkOptions('lock options', options, tries ? TRY_OPTIONS : ACQUIRE_OPTIONS);
+    checkSignal('signal', options.signal);
+    const ttlMs = checkTtl('ttl', options.ttl, this.defaults.ttlMs, this.locks.minTtlMs);
+    const waitMs =
+      options.wait === undefined
+        ? this.defaults.waitMs
+        : parseDuration('wait', options.wait, { minMs: 0, infinite: true });
+    return {
+      key: this.full(shownKey),
+      shownKey,
+      ttlMs,
+      waitMs: tries ? 0 : waitMs,
+      renewMs: renewOf(options.renew, ttlMs),
+      signal: options.signal,
+    };
+  }
+
+  private full(shownKey: string): string {
+    return fullKey(this.defaults.namespace, 'lock', shownKey);
+  }
+}
+
+/**
+ * A ttl that the backend keeps and that leaves room for the margin.
+ *
+ * @throws GuardError `invalid-argument` with both numbers.
+ */
+export function checkTtl(argument: string, ttl: unknown, defaultMs: number, minTtlMs: number): number {
+  const ttlMs = ttl === undefined ? defaultMs : parseDuration(argument, ttl);
+  if (ttlMs < minTtlMs)
+    throw invalidArgument(argument, ttlMs, `must be at least ${minTtlMs} ms on this backend`);
+  const margin = marginMs(ttlMs);
+  if (margin * 2 > ttlMs)
+    throw invalidArgument(argument, ttlMs, `must be at least twice its margin of ${margin} ms`);
+  return ttlMs;
+}
+
+function renewOf(renew: unknown, ttlMs: number): number | false {
+  if (renew === undefined) return ttlMs / 3;
+  if (renew === false) return false;
+  const renewMs = parseDuration('renew', renew);
+  const latestMs = ttlMs - 2 * marginMs(ttlMs);
+  if (renewMs <= Math.max(latestMs, 0)) return renewMs;
+  throw invalidArgument(
+    'renew',
+    renewMs,
+    `must leave two margins of the ttl of ${ttlMs} ms: at most ${latestMs} ms`,
+  );
+}
+
+function statusOf(key: string, info: LockInfo | undefined): LockStatus {
+  if (info === undefined) return { key, held: false, token: 0n, waiting: 0 };
+  return {
+    key,
+    held: info.held,
+    token: info.token,
+    waiting: info.waiting,
+    ...(info.holder === undefined ? undefined : { holder: info.holder.label }),
+    ...(info.expiresInMs === undefined ? undefined : { expiresInMs: info.expiresInMs }),
+  };
+}
+
+function lossOf(lease: Lease, failure: { readonly error: unknown } | undefined): GuardError {
+  const loss = lease.lossError();
+  if (failure === undefined || GuardError.is(failure.error, 'lock-lost')) return loss;
+  return new GuardError('lock-lost', loss.message.replace('[lock-lost] ', ''), {
+    key: lease.key,
+    cause: failure.error,
+  });
+}
+
+/** The application holds it from now on. */
+function handle(lease: Lease): Lease {
+  lease.isHandle = true;
+  return lease;
+}
+
+/** Bad input of an asynchronous call rejects, like everything else about it. */
+async function settled<T>(call: () => Promise<T>): Promise<T> {
+  return call();
+}

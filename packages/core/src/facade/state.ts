@@ -1,0 +1,138 @@
+/** The state part of a guard: keys into full keys, values into JSON, locks into fences. */
+import type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions } from '../api/state.js';
+import type { Random } from '../port/clock.js';
+import { MAX_VALUE_BYTES, type Fence, type StateWrite, type StoredEntry } from '../port/state-store.js';
+import type { Events } from '../runtime/events.js';
+import type { HeldLock } from '../runtime/lock-service.js';
+import type { States, WriteOutcome } from '../runtime/states.js';
+import { parseDuration } from '../value/duration.js';
+import { GuardError, invalidArgument } from '../value/error.js';
+import { checkPrefix, encodeKey, fullKey, shortKey, type Key } from '../value/key.js';
+import { encodeJson } from '../value/json.js';
+import { checkFunction, checkOptions } from '../value/options.js';
+
+const PAGE = 200;
+const WRITE_OPTIONS = ['ttl', 'lock'];
+
+/** State as applications see it. */
+export class StateFacade implements StateApi {
+  constructor(
+    private readonly states: States,
+    private readonly namespace: string,
+    private readonly random: Random,
+    private readonly events: Events,
+  ) {}
+
+  async get<T>(key: Key): Promise<Entry<T> | null> {
+    const stored = await this.states.read(this.full(encodeKey('key', key)));
+    return stored === null ? null : entryOf<T>(stored);
+  }
+
+  async create(key: Key, value: unknown, options?: WriteOptions): Promise<string | null> {
+    return versionOf(await this.write(key, value, 'absent', options, 'none'));
+  }
+
+  async update(key: Key, version: string, value: unknown, options?: WriteOptions): Promise<string | null> {
+    return versionOf(await this.write(key, value, { version: checkVersion(version) }, options, 'keep'));
+  }
+
+  async set(key: Key, value: unknown, options?: WriteOptions): Promise<string> {
+    const version = versionOf(await this.write(key, value, 'any', options, 'keep'));
+    if (version === null)
+      throw new GuardError('unavailable', 'the store refused a write without an expectation');
+    return version;
+  }
+
+  async delete(key: Key, version?: string, options?: Pick<WriteOptions, 'lock'>): Promise<boolean> {
+    checkOptions('delete options', options, ['lock']);
+    const expect = version === undefined ? 'any' : { version: checkVersion(version) };
+    return versionOf(await this.send(key, null, expect, 'none', options?.lock)) !== null;
+  }
+
+  async *list<T>(prefix: string): AsyncIterable<ListedEntry<T>> {
+    const full = this.full(checkPrefix('prefix', prefix));
+    let cursor: string | undefined;
+    do {
+      const page = await this.states.scan(full, cursor, PAGE);
+      for (const stored of page.entries) yield { key: shortKey(stored.key), ...entryOf<T>(stored) };
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+  }
+
+  async watch<T>(prefix: string, onChange: (change: WatchedChange<T>) => void): Promise<Watch> {
+    const full = this.full(checkPrefix('prefix', prefix));
+    checkFunction('onChange', onChange);
+    const subscription = await this.states.watch(full, ({ key, entry }) => {
+      try {
+        onChange({ key: shortKey(key), entry: entry === null ? null : entryOf<T>(entry) });
+      } catch (error) {
+        this.events.emit('error', { error, during: 'a watcher of state' });
+      }
+    });
+    const close = (): Promise<void> => subscription.close();
+    return { close, [Symbol.asyncDispose]: close };
+  }
+
+  private write(
+    key: Key,
+    value: unknown,
+    expect: StateWrite['expect'],
+    options: WriteOptions | undefined,
+    otherwise: 'keep' | 'none',
+  ): Promise<WriteOutcome> {
+    checkOptions('write options', options, WRITE_OPTIONS);
+    const ttl = options?.ttl === undefined ? otherwise : parseDuration('ttl', options.ttl);
+    return this.send(key, encodeJson('value', value, MAX_VALUE_BYTES), expect, ttl, options?.lock);
+  }
+
+  private async send(
+    key: Key,
+    value: string | null,
+    expect: StateWrite['expect'],
+    ttl: StateWrite['ttl'],
+    lock: unknown,
+  ): Promise<WriteOutcome> {
+    const shownKey = encodeKey('key', key);
+    const held = lock === undefined ? undefined : checkLock(lock);
+    const write: StateWrite = {
+      key: this.full(shownKey),
+      value,
+      expect,
+      writeId: this.random.id(),
+      ttl,
+      ...(held === undefined ? undefined : { fence: fenceOf(held) }),
+    };
+    const outcome = await this.states.write(write, async () => held?.assertHeldSoon());
+    if (outcome.status !== 'fenced') return outcome;
+    const message = `a holder of ${held?.key} with token ${outcome.token} wrote ${shownKey} before: ours is ${held?.token}`;
+    throw new GuardError('stale-token', message, { key: shownKey });
+  }
+
+  private full(shownKey: string): string {
+    return fullKey(this.namespace, 'state', shownKey);
+  }
+}
+
+/** The fence of a lock: tokens are compared within one lock of one backend only. */
+function fenceOf(lock: HeldLock): Fence {
+  return { lock: `${lock.backendName}|${lock.fullKey}`, token: lock.token };
+}
+
+function checkLock(lock: unknown): HeldLock {
+  const isLock = typeof lock === 'object' && lock !== null && 'fullKey' in lock && 'assertHeldSoon' in lock;
+  if (!isLock) throw invalidArgument('lock', lock, 'must be a lock that a guard granted');
+  return lock as HeldLock;
+}
+
+function checkVersion(version: unknown): string {
+  if (typeof version === 'string' && version !== '') return version;
+  throw invalidArgument('version', version, 'must be the version of an entry');
+}
+
+function entryOf<T>(stored: StoredEntry): Entry<T> {
+  return { value: JSON.parse(stored.value) as T, version: stored.version };
+}
+
+function versionOf(outcome: WriteOutcome): string | null {
+  return outcome.status === 'written' ? outcome.version : null;
+}

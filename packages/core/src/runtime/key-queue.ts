@@ -1,0 +1,114 @@
+/**
+ * The waiting claims of one process on one key. However many they are, one of them speaks for all: the first in line
+ * re-sends its acquire, which refreshes every ticket of the session (L2), and so a process costs one request per key
+ * and period. Where the backend pushes, that is a third of the ticket's life; otherwise it is the poll.
+ */
+import { backoffMs } from '../machine/backoff.js';
+import type { QueueView } from '../machine/claim.js';
+import type { ClaimHost } from './claim-host.js';
+import type { PendingClaim } from './pending-claim.js';
+import type { Due } from './scheduler.js';
+
+const POLL_FROM_MS = 50;
+const POLL_SPREAD_MS = 200;
+/** A wake-up by a release in this process must not turn into a loop of polls. */
+const SHORTEST_POLL_MS = 100;
+
+/** One key that claims of this process wait for. */
+export class KeyQueue implements Due {
+  dueMonoMs = 0;
+  slot = -1;
+  /** What the backend told when the tickets were last refreshed. */
+  view: QueueView | undefined;
+  private readonly claims = new Set<PendingClaim>();
+  private ahead = 0;
+  private failures = 0;
+  private lastAskMonoMs = -Infinity;
+
+  constructor(
+    private readonly host: ClaimHost,
+    private readonly isPushing: () => boolean,
+  ) {}
+
+  get size(): number {
+    return this.claims.size;
+  }
+
+  /** Whether tickets stand in the backend, or claims merely poll. */
+  has(claim: PendingClaim): boolean {
+    return this.claims.has(claim);
+  }
+
+  /** A ticket was made or refreshed. */
+  refreshed(claim: PendingClaim, view: QueueView, ahead: number | undefined): void {
+    this.claims.add(claim);
+    this.failures = 0;
+    // An answer that was overtaken by a newer one says nothing new.
+    if (this.view === undefined || view.sentAt.monoMs >= this.view.sentAt.monoMs) this.view = view;
+    if (claim === this.first()) this.ahead = ahead ?? 0;
+    this.scheduleNext(claim);
+  }
+
+  /** The claim is one of those that poll. */
+  polls(claim: PendingClaim): void {
+    this.claims.add(claim);
+    this.failures = 0;
+    this.ahead = 0;
+    this.scheduleNext(claim);
+  }
+
+  failed(claim: PendingClaim): void {
+    this.failures += 1;
+    this.scheduleNext(claim);
+  }
+
+  /** The claim ended; `true`: nobody is left. */
+  leave(claim: PendingClaim): boolean {
+    const wasFirst = claim === this.first();
+    this.claims.delete(claim);
+    if (this.claims.size === 0) {
+      this.host.waits.cancel(this);
+      return true;
+    }
+    if (wasFirst) this.ahead = 0;
+    return false;
+  }
+
+  /** The tickets of the session died: everybody else asks again, in line. */
+  renewOthers(claim: PendingClaim): void {
+    for (const other of this.claims) if (other !== claim) other.ask();
+  }
+
+  /** Asks now: a notice may have been missed, or a lock of this process was given back. */
+  wake(): void {
+    if (this.claims.size > 0) this.speak();
+  }
+
+  /** Called by the scheduler. */
+  fire(): void {
+    this.speak();
+  }
+
+  private speak(): void {
+    const first = this.first();
+    if (first === undefined || first.isAsking) return;
+    this.lastAskMonoMs = this.host.clock.now().monoMs;
+    first.ask();
+  }
+
+  private first(): PendingClaim | undefined {
+    return this.claims.values().next().value;
+  }
+
+  private scheduleNext(claim: PendingClaim): void {
+    const nowMs = this.host.clock.now().monoMs;
+    const refreshMs = claim.plan.ticketTtlMs / 3;
+    const sentMs = this.view?.sentAt.monoMs ?? nowMs;
+    const fraction = this.host.random.fraction();
+    if (this.failures > 0) return this.host.waits.schedule(this, nowMs + backoffMs(this.failures, fraction));
+    if (this.isPushing()) return this.host.waits.schedule(this, sentMs + refreshMs);
+    const turnMs = (POLL_FROM_MS + POLL_SPREAD_MS * fraction) * (1 + this.ahead);
+    const next = Math.max(nowMs + Math.min(turnMs, refreshMs), this.lastAskMonoMs + SHORTEST_POLL_MS);
+    this.host.waits.schedule(this, next);
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * One claim on its way: the claim machine with a backend, a clock and a caller around it. The common case, a free
+ * lock, is one request, one answer and no timer of its own.
+ */
+import {
+  FIRST_CLAIM_STATE,
+  claimStep,
+  type ClaimEnd,
+  type ClaimEvent,
+  type ClaimPlan,
+  type ClaimState,
+  type ClaimStep,
+  type GiveUp,
+  type QueueView,
+} from '../machine/claim.js';
+import { backoffMs } from '../machine/backoff.js';
+import type { Claim, ClaimAnswer, Holder } from '../port/lock-backend.js';
+import type { Instant } from '../value/instant.js';
+import type { Landing, Submitted } from './coalescer.js';
+import type { ClaimHost } from './claim-host.js';
+import type { ClaimRequest } from './lock-service.js';
+import { isPermanent } from './outage.js';
+import type { Due } from './scheduler.js';
+
+/** A try that failed is repeated for so long. */
+const TRY_BUDGET_MS = 1_000;
+const LONGEST_TICKET_MS = 6_000;
+
+/** What the claim's owner is told, once. */
+export type ClaimSettled = (end: ClaimEnd, claim: PendingClaim) => void;
+
+/** A claim that has not ended. */
+export class PendingClaim implements Due {
+  dueMonoMs = 0;
+  slot = -1;
+  /** The id of the claim; a new one after the old one was spent. */
+  id: string;
+  readonly plan: ClaimPlan;
+  /** What the last `busy` told. */
+  busy: { readonly holder?: Holder; readonly expiresInMs?: number } = {};
+  private state: ClaimState = FIRST_CLAIM_STATE;
+  private submitted: Submitted | undefined;
+  /** When an acquire under this id was last sent; `undefined`: never. */
+  private lastSentMonoMs: number | undefined;
+  /** An acquire under this id was sent and its answer is not known. */
+  private unanswered = false;
+  private readonly retry: Due = { dueMonoMs: 0, slot: -1, fire: () => this.ask() };
+
+  constructor(
+    private readonly host: ClaimHost,
+    readonly request: ClaimRequest,
+    private readonly onSettled: ClaimSettled,
+    startedAt: Instant,
+  ) {
+    this.id = host.nextClaimId();
+    this.plan = {
+      waits: request.waitMs > 0,
+      ttlMs: request.ttlMs,
+      ticketTtlMs: Math.min(request.ttlMs, LONGEST_TICKET_MS),
+      faultBudgetMs: TRY_BUDGET_MS,
+      startedAt,
+    };
+  }
+
+  /** Sends the first request. */
+  start(): void {
+    const { startedAt, waits } = this.plan;
+    if (waits && this.request.waitMs !== Infinity) {
+      this.host.waits.schedule(this, startedAt.monoMs + this.request.waitMs);
+    }
+    this.ask();
+  }
+
+  /** Called by the scheduler: the wait is over. */
+  fire(): void {
+    this.giveUp('timeout');
+  }
+
+  giveUp(reason: GiveUp): void {
+    this.apply({ type: 'given-up', reason });
+  }
+
+  /** A notice says that this ticket was handed the lock. */
+  noticed(token: bigint): void {
+    this.apply({ type: 'noticed', token, view: this.host.queueView(this), now: this.host.clock.now() });
+  }
+
+  /** Sends the acquire (again): under the same id it is the same claim (S4). */
+  ask(): void {
+    if (this.state.phase === 'done' || this.submitted !== undefined) return;
+    this.host.waits.cancel(this.retry);
+    this.submitted = this.host.acquire(this.claim(), (landing) => this.landed(landing));
+  }
+
+  /** Whether a request is on its way. */
+  get isAsking(): boolean {
+    return this.submitted !== undefined;
+  }
+
+  private claim(): Claim {
+    const { request, plan, host } = this;
+    const floor = host.floorOf(request.key);
+    return {
+      key: request.key,
+      id: this.id,
+      ttlMs: request.ttlMs,
+      wait: plan.waits,
+      ticketTtlMs: plan.ticketTtlMs,
+      session: host.session,
+      holder: request.run === undefined ? host.holder : { ...host.holder, run: request.run },
+      ...(floor === undefined ? undefined : { floor }),
+    };
+  }
+
+  private landed(landing: Landing<ClaimAnswer>): void {
+    if (this.state.phase === 'done') return;
+    this.submitted = undefined;
+    this.lastSentMonoMs = landing.sentAt.monoMs;
+    const now = this.host.clock.now();
+    if (!landing.ok || landing.answer.status === 'failed') {
+      this.unanswered = true;
+      const cause = landing.ok ? (landing.answer as { cause?: unknown }).cause : landing.cause;
+      return this.apply({ type: 'failed', cause, permanent: isPermanent(cause), now });
+    }
+    this.answered(landing.answer, landing.sentAt, now);
+  }
+
+  private answered(answer: Exclude<ClaimAnswer, { status: 'failed' }>, sentAt: Instant, now: Instant): void {
+    switch (answer.status) {
+      case 'granted': {
+        const wentBack = this.host.wentBack(this.request.key, answer.token);
+        if (wentBack === undefined) return this.apply({ type: 'granted', token: answer.token, sentAt, now });
+        // The grant is real, and nobody may use it: giving up as after a permanent fault gives it back.
+        return this.apply({ type: 'failed', cause: wentBack, permanent: true, now });
+      }
+      case 'queued': {
+        const view: QueueView = { minted: answer.minted, sentAt };
+        const renewed = this.state.phase === 'queued' && answer.fresh === true;
+        this.host.queued(this, view, answer.ahead, renewed);
+        return this.apply({ type: 'queued', view, now });
+      }
+      case 'busy':
+        this.busy = answer;
+        return this.apply({ type: 'busy' });
+      case 'cancelled':
+        return this.apply({ type: 'cancelled' });
+    }
+  }
+
+  private apply(event: ClaimEvent): void {
+    if (this.state.phase === 'done') return;
+    const step = claimStep(this.plan, this.state, event);
+    this.state = step.state;
+    if (step.cancel) this.cancel();
+    if (step.renewId) this.renewId();
+    if (step.ask !== undefined) this.askLater(step.ask);
+    if (step.settle !== undefined) this.settle(step.settle);
+    else if (event.type === 'failed' && step.state.phase === 'queued')
+      this.host.refreshFailed(this, event.cause);
+  }
+
+  private askLater(ask: NonNullable<ClaimStep['ask']>): void {
+    if (ask === 'now') return this.ask();
+    // Without a queue in the backend, one claim per key and process polls for all of them.
+    if (ask === 'poll') return this.host.polls(this);
+    const failures = this.state.phase === 'done' ? 1 : this.state.told.failures;
+    const { clock, random, waits } = this.host;
+    waits.schedule(this.retry, clock.now().monoMs + backoffMs(failures, random.fraction()));
+  }
+
+  private cancel(): void {
+    const inFlight = this.submitted !== undefined && !this.submitted.withdraw();
+    if (!inFlight && this.lastSentMonoMs === undefined) return;
+    this.host.cancel({
+      key: this.request.key,
+      claim: this.id,
+      ttlMs: this.plan.ttlMs,
+      lastSentMonoMs: inFlight ? this.host.clock.now().monoMs : this.lastSentMonoMs!,
+      unanswered: this.unanswered || inFlight,
+    });
+  }
+
+  private renewId(): void {
+    this.host.forget(this);
+    this.id = this.host.nextClaimId();
+    this.submitted = undefined;
+    this.lastSentMonoMs = undefined;
+    this.unanswered = false;
+    this.host.remember(this);
+  }
+
+  private settle(end: ClaimEnd): void {
+    this.host.waits.cancel(this);
+    this.host.waits.cancel(this.retry);
+    this.onSettled(end, this);
+  }
+}

@@ -1,0 +1,36 @@
+/** The one way to repeat a whole call: for questions and state, which have no claim to keep track of. */
+import { backoffMs } from '../machine/backoff.js';
+import type { Clock, Random } from '../port/clock.js';
+import { isPermanent, unavailable } from './outage.js';
+
+/** What a retry needs. */
+export interface RetryHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Resolves after so long; keeps the process alive. */
+  pause(delayMs: number): Promise<void>;
+}
+
+/**
+ * Calls until it succeeds, a fault is permanent, or the budget is spent.
+ *
+ * @throws GuardError `unavailable` with the last fault as `cause`; a permanent fault as it is.
+ */
+export async function retrying<T>(
+  host: RetryHost,
+  budgetMs: number,
+  what: string,
+  call: () => Promise<T>,
+): Promise<T> {
+  const endMonoMs = host.clock.now().monoMs + budgetMs;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await call();
+    } catch (cause) {
+      const pauseMs = backoffMs(failures, host.random.fraction());
+      const spent = host.clock.now().monoMs + pauseMs >= endMonoMs;
+      if (isPermanent(cause) || spent) throw unavailable(what, cause);
+      await host.pause(pauseMs);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * The calls to a lock backend, each verb through its coalescer. Acquires and questions pass the policy; renewals,
+ * releases and cancels never do, since they are what keeps an outage from doing harm. Every answer tells the outage
+ * watch whether the backend is there.
+ */
+import type { Clock, Policy } from '../port/clock.js';
+import type {
+  Claim,
+  ClaimAnswer,
+  Failed,
+  LockBackend,
+  LockInfo,
+  LockQuery,
+  Release,
+  ReleaseAnswer,
+  Renewal,
+  RenewAnswer,
+} from '../port/lock-backend.js';
+import { Coalescer, type Landing, type Sink, type Submitted } from './coalescer.js';
+import type { Events } from './events.js';
+import { Outage } from './outage.js';
+import type { Scheduler } from './scheduler.js';
+
+const LONGEST_FLIGHT_MS = 5_000;
+
+/** The verbs of one backend. */
+export class Verbs {
+  private readonly outage: Outage;
+  private readonly acquires: Coalescer<Claim, ClaimAnswer>;
+  private readonly renewals: Coalescer<Renewal, RenewAnswer>;
+  private readonly releases: Coalescer<Release, ReleaseAnswer>;
+
+  constructor(
+    private readonly backend: LockBackend,
+    clock: Clock,
+    events: Events,
+    policy: Policy,
+    deadlines: Scheduler,
+  ) {
+    this.outage = new Outage(backend.name, events, policy);
+    const { maxBatch, maxRenew } = backend.traits;
+    const common = { clock, deadlines, maxBatch };
+    this.acquires = new Coalescer({
+      ...common,
+      send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
+    });
+    this.renewals = new Coalescer({
+      ...common,
+      maxBatch: maxRenew ?? maxBatch,
+      send: (batch) => backend.renew(batch),
+    });
+    this.releases = new Coalescer({ ...common, send: (batch) => backend.release(batch) });
+  }
+
+  acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
+    const { key, ttlMs } = claim;
+    return this.acquires.submit(this.partition(key), key, claim, flightMs(ttlMs), this.watched(sink));
+  }
+
+  /** `leaseTtlMs`: the ttl of the lease that is renewed; an extension may ask for more. */
+  renew(renewal: Renewal, leaseTtlMs: number): Promise<Landing<RenewAnswer>> {
+    const { key } = renewal;
+    return new Promise((resolve) => {
+      this.renewals.submit(this.partition(key), key, renewal, flightMs(leaseTtlMs), this.watched(resolve));
+    });
+  }
+
+  release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
+    const { key } = release;
+    this.releases.submit(this.partition(key), key, release, flightMs(ttlMs), this.watched(sink));
+  }
+
+  /** Asked as it is: questions are rare, and nothing is lost by asking twice. */
+  inspect(query: LockQuery): Promise<readonly LockInfo[]> {
+    return this.outage.guarded(() => this.backend.inspect(query));
+  }
+
+  private partition(key: string): string {
+    return this.backend.partition?.(key) ?? '';
+  }
+
+  private watched<Answer extends { readonly status: string }>(sink: Sink<Answer>): Sink<Answer> {
+    return (landing) => {
+      if (!landing.ok) this.outage.failed(landing.cause);
+      else if (landing.answer.status === 'failed')
+        this.outage.failed((landing.answer as unknown as Failed).cause);
+      else this.outage.answered();
+      sink(landing);
+    };
+  }
+}
+
+/** A hung flight is given up early enough for the lease to be asked for again. */
+function flightMs(ttlMs: number): number {
+  return Math.min(LONGEST_FLIGHT_MS, ttlMs / 3);
+}

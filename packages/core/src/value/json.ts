@@ -1,0 +1,30 @@
+/** Values as they are stored: JSON, checked and measured before anything is sent. */
+import { GuardError, invalidArgument } from './error.js';
+
+/**
+ * A value as JSON text.
+ *
+ * @throws GuardError `invalid-argument`: not JSON (`undefined`, a function, a bigint, a cycle), or over `maxBytes`.
+ */
+export function encodeJson(argument: string, value: unknown, maxBytes: number): string {
+  const text = stringify(argument, value);
+  // Three bytes is the most that one UTF-16 unit can need, so most values are settled without counting.
+  const bytes = text.length * 3 > maxBytes ? Buffer.byteLength(text) : 0;
+  if (bytes <= maxBytes) return text;
+  throw new GuardError(
+    'invalid-argument',
+    `${argument} is too large: ${bytes} bytes of JSON, the limit is ${maxBytes}`,
+  );
+}
+
+function stringify(argument: string, value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new GuardError('invalid-argument', `${argument} is not JSON: ${why}`, { cause });
+  }
+  if (text === undefined) throw invalidArgument(argument, value, 'must be JSON');
+  return text;
+}
