@@ -78,7 +78,15 @@ export { systemRandom } from './runtime/random.js';
 export { createGuard } from './facade/guard.js';
 export type { Guard } from './api/guard.js';
 export type { GuardOptions } from './api/options.js';
-export type { AcquireOptions, Lock, LockApi, LockSet, LockStatus, ReleaseResult, TryOptions } from './api/lock.js';
+export type {
+  AcquireOptions,
+  Lock,
+  LockApi,
+  LockSet,
+  LockStatus,
+  ReleaseResult,
+  TryOptions,
+} from './api/lock.js';
 export type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions } from './api/state.js';
 export type { GuardEvents, GuardListener } from './api/event.js';
 export { currentLock } from './facade/current-lock.js';
