@@ -19,3 +19,9 @@ export { findOverlaps, findTokenDisorder, HoldLog } from './check/hold-log.js';
 export type { HoldEvent } from './check/hold-log.js';
 export { findLeftovers } from './check/leftovers.js';
 export type { LeftoverQuery } from './check/leftovers.js';
+
+// contract suites
+export { describeLockBackend } from './contract/describe-lock-backend.js';
+export type { LockBackendSuite } from './contract/describe-lock-backend.js';
+export type { LockPlace } from './contract/locks/kit.js';
+export type { Profile, SuiteOptions, TestRunner } from './contract/runner.js';

@@ -101,15 +101,15 @@ export class VirtualClock implements Clock {
    * Lets time pass from timer to timer until `promise` settles, and answers what it answers: for code under test that
    * sleeps in loops of its own. Rejects when `withinMs` pass first, or when no timer is left that could move anything.
    */
-  async runUntil<T>(promise: Promise<T>, withinMs = 3_600_000): Promise<T> {
+  async runUntil<T>(promise: Promise<T>, withinMs = 3_600_000, what = 'the promise'): Promise<T> {
     let settled = false;
     const done = (): void => void (settled = true);
     promise.then(done, done);
     const endMs = this.#monoMs + withinMs;
     for (await this.settle(); !settled;) {
       const [next] = this.#timers;
-      if (next === undefined) throw new Error('the promise is pending, and no timer is left');
-      if (next.dueMs > endMs) throw new Error(`the promise is still pending after ${withinMs} ms`);
+      if (next === undefined) throw new Error(`${what} is pending, and no timer is left`);
+      if (next.dueMs > endMs) throw new Error(`${what} is still pending after ${withinMs} ms`);
       await this.advance(Math.max(next.dueMs - this.#monoMs, 0));
     }
     return promise;

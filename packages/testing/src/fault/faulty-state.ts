@@ -44,10 +44,8 @@ export function faultyState(
         failed: (cause) => ({ status: 'failed', cause }),
       }),
     scan: (prefix, cursor, limit) => one('scan', prefix, () => inner.scan(prefix, cursor, limit)),
-    ...(inner.watch !== undefined && {
-      watch: (prefix: string, listener: (change: StateChange) => void) =>
-        one('watch', prefix, () => watches.open(listener, (sink) => inner.watch!(prefix, sink))),
-    }),
+    watch: (prefix, listener) =>
+      one('watch', prefix, () => watches.open(listener, (sink) => inner.watch(prefix, sink))),
     close: () => (options.closeInner ? inner.close() : Promise.resolve()),
   };
   return {

@@ -79,7 +79,7 @@ describe('faultyState', () => {
     const { inner, change } = generous();
     const faulty = faultyState(inner);
     const heard: string[] = [];
-    await faulty.store.watch!('p', ({ key, entry }) => heard.push(`${key}=${entry?.value}`));
+    await faulty.store.watch('p', ({ key, entry }) => heard.push(`${key}=${entry?.value}`));
     change('p1', 'before');
     faulty.down();
     await expect(faulty.store.read(['a'])).rejects.toThrow(PlayedFaultError);
@@ -109,7 +109,7 @@ describe('faultyState', () => {
     const { inner, change } = generous();
     const faulty = faultyState(inner);
     const heard: string[] = [];
-    const watch = await faulty.store.watch!('p', ({ key }) => heard.push(key));
+    const watch = await faulty.store.watch('p', ({ key }) => heard.push(key));
     faulty.cut();
     change('p1', 'x');
     await watch.close();

@@ -1,0 +1,45 @@
+/**
+ * The contract of a lock backend as a suite: every sentence of the port, and the cases that a guard must stand on it.
+ * The port's sentences run on the bare adapter. The guards' cases run on a stage (`guard/stage.ts`), whose header says
+ * what stands for a process, a pause and a network there.
+ */
+import type { LockTraits } from '@guard/core';
+import { batchingCases } from './locks/batching.js';
+import { grantingCases } from './locks/granting.js';
+import { inspectingCases } from './locks/inspecting.js';
+import { LockKit, type LockPlace } from './locks/kit.js';
+import { namingCases } from './locks/naming.js';
+import { noticingCases } from './locks/noticing.js';
+import { queueingCases } from './locks/queueing.js';
+import { releasingCases } from './locks/releasing.js';
+import { renewingCases } from './locks/renewing.js';
+import { tokenCases } from './locks/tokens.js';
+import { defineSuite, type SuiteOptions } from './runner.js';
+
+/** Options of `describeLockBackend`. */
+export interface LockBackendSuite extends SuiteOptions {
+  /** The adapter's traits; the suite checks that they are true, and reports by name what they rule out. */
+  readonly traits: LockTraits;
+  /** Makes an empty place for one case. On a shared server, other cases' keys may be there. */
+  create(): Promise<LockPlace>;
+}
+
+/** Defines the suite with the functions of a test runner. */
+export function describeLockBackend(options: LockBackendSuite): void {
+  const { create, profile = 'quick', traits } = options;
+  const themes = [
+    ['granting', grantingCases],
+    ['renewing', renewingCases],
+    ['releasing', releasingCases],
+    ['queueing', queueingCases],
+    ['notices', noticingCases],
+    ['tokens', tokenCases],
+    ['inspect', inspectingCases],
+    ['batches', batchingCases],
+    ['keys', namingCases],
+  ] as const;
+  defineSuite(options, 'lock backend', traits, themes, async () => {
+    const stage = new LockKit(await create(), profile);
+    return { stage, close: () => stage.close() };
+  });
+}

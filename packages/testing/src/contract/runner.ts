@@ -1,0 +1,91 @@
+/**
+ * How a contract suite speaks to a test runner. The functions are handed in, so the suites depend on no runner; a case
+ * is a value, so that the same list runs under any of them, and a case that an adapter cannot run is reported by its
+ * name and the reason instead of being left out.
+ */
+import type { Timeline } from './timeline.js';
+
+/** The functions of a test runner. Those of Jest, Vitest and Mocha fit as they are (`skip: it.skip`). */
+export interface TestRunner {
+  describe(title: string, define: () => void): void;
+  it(title: string, run: () => Promise<void>, timeoutMs?: number): void;
+  /** Reports a case as skipped; the reason stands in the title. */
+  skip(title: string, run: () => Promise<void>): void;
+}
+
+/** `quick`: scaled down, a whole suite within a minute. `full`: as the cases are written. */
+export type Profile = 'quick' | 'full';
+
+/** One sentence of the contract. */
+export interface ContractCase<Stage, Traits> {
+  /** A sentence; a promise or a case it shows stands in brackets. */
+  readonly title: string;
+  /** Why an adapter with these traits cannot run it, or `undefined`: it can. */
+  readonly unless?: (traits: Traits) => string | undefined;
+  readonly run: (stage: Stage) => Promise<void>;
+}
+
+/** A stage that a case runs on, made for this case alone. */
+export interface Opened<Stage> {
+  readonly stage: Stage;
+  /** Looks at what every case must leave behind, and frees everything. */
+  close(): Promise<void>;
+}
+
+/** The part of a suite's options that all suites share. */
+export interface SuiteOptions {
+  readonly runner: TestRunner;
+  /** Names the adapter and its configuration in the titles. */
+  readonly name: string;
+  /** Default `'quick'`. */
+  readonly profile?: Profile;
+  /** How long one case may take in real time. Default: a minute (`quick`), ten minutes (`full`). */
+  readonly caseTimeoutMs?: number;
+}
+
+/** A theme: its title and its cases. */
+export type Theme<Stage, Traits> = readonly [title: string, cases: readonly ContractCase<Stage, Traits>[]];
+
+/** Hands the cases of all themes to the runner. */
+export function defineSuite<Stage, Traits>(
+  options: SuiteOptions,
+  subject: string,
+  traits: Traits,
+  themes: readonly Theme<Stage, Traits>[],
+  open: () => Promise<Opened<Stage>>,
+): void {
+  const { runner, name, profile = 'quick' } = options;
+  const timeoutMs = options.caseTimeoutMs ?? (profile === 'quick' ? 60_000 : 600_000);
+  runner.describe(`${subject}: ${name} (${profile})`, () => {
+    for (const [theme, cases] of themes) {
+      runner.describe(theme, () => {
+        for (const one of cases) {
+          const reason = one.unless?.(traits);
+          if (reason !== undefined) runner.skip(`${one.title} (skipped: ${reason})`, () => Promise.resolve());
+          else runner.it(one.title, () => runCase(one, open), timeoutMs);
+        }
+      });
+    }
+  });
+}
+
+async function runCase<Stage, Traits>(
+  one: ContractCase<Stage, Traits>,
+  open: () => Promise<Opened<Stage>>,
+): Promise<void> {
+  const { stage, close } = await open();
+  let closed = false;
+  try {
+    await one.run(stage);
+    closed = true;
+    await close();
+  } finally {
+    // The case's own error is the one to see; what closing finds after it is a consequence.
+    if (!closed) await close().catch(() => undefined);
+  }
+}
+
+/** How much an adapter's answers may be late on the timeline of a case. */
+export function slackMs(time: Timeline): number {
+  return time.virtual ? 2 : 150;
+}
