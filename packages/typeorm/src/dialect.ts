@@ -1,0 +1,78 @@
+/**
+ * Which database a `DataSource` speaks to, and how Guard reaches it. Only SQLite through better-sqlite3 is known so
+ * far; every entry point asks here first, so that another driver is refused in one place and in one sentence.
+ */
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { GuardError, invalidArgument } from '@guard/core';
+import type { DataSource } from 'typeorm';
+import type { SqliteDriver } from './connection.js';
+
+/** A SQLite database file and the driver that the application opens it with. */
+export interface SqliteTarget {
+  readonly type: 'sqlite';
+  /** Absolute path of the application's file. */
+  readonly file: string;
+  /** Absolute path of the file beside it that holds locks and state. */
+  readonly guardFile: string;
+  readonly driver: SqliteDriver;
+  readonly nativeBinding: string | undefined;
+  /** Encryption key, where the application's driver takes one. */
+  readonly key: string | undefined;
+}
+
+/** The databases that Guard knows how to use. A dialect adds its own shape. */
+export type Target = SqliteTarget;
+
+/**
+ * What the data source points at.
+ *
+ * @throws GuardError `invalid-argument`: another driver, or a database in memory, which no other process can see.
+ */
+export function targetOf(dataSource: DataSource): Target {
+  const { options, driver } = dataSource;
+  if (options.type === 'better-sqlite3') return sqliteTarget(options, driver);
+  throw invalidArgument(
+    'dataSource',
+    options.type,
+    `must use a driver that @guard/typeorm supports ('better-sqlite3')`,
+  );
+}
+
+function sqliteTarget(
+  options: Extract<DataSource['options'], { type: 'better-sqlite3' }>,
+  driver: DataSource['driver'],
+): SqliteTarget {
+  const { database } = options;
+  if (database === '' || database.includes(':memory:')) {
+    throw new GuardError(
+      'invalid-argument',
+      `dataSource must use a database file: ${JSON.stringify(database)} is a database that no other process can ` +
+        `see. Within one process use memoryLocks() and memoryState() of @guard/core`,
+    );
+  }
+  const file = realFile(resolve(database));
+  return {
+    type: 'sqlite',
+    file,
+    guardFile: `${file}-guard`,
+    // The very library that the application loaded: a second copy of SQLite in one process breaks its file locks.
+    driver: (driver as unknown as { readonly sqlite: SqliteDriver }).sqlite,
+    nativeBinding: options.nativeBinding,
+    key: options.key,
+  };
+}
+
+/** One name for one file, whatever links lead to it. */
+function realFile(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // The file is not there yet: its folder tells as much as can be known.
+  }
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}

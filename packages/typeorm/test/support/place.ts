@@ -1,0 +1,32 @@
+/**
+ * A folder of its own for every case, with a SQLite database that an application would have, and as many independent
+ * connections to it as a case asks for.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+
+/** One database file. */
+export interface Place {
+  readonly folder: string;
+  /** The application's file. */
+  readonly file: string;
+  /** A data source of its own on the file; not initialized. */
+  dataSource(options?: Partial<DataSourceOptions>): DataSource;
+  /** Removes the folder. Close what is open first. */
+  remove(): void;
+}
+
+/** A new, empty place. */
+export function newPlace(): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'guard-typeorm-'));
+  const file = join(folder, 'app.sqlite');
+  return {
+    folder,
+    file,
+    dataSource: (options = {}) =>
+      new DataSource({ type: 'better-sqlite3', database: file, ...options } as DataSourceOptions),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
