@@ -1,8 +1,8 @@
 /**
  * The contract suites on the adapters that live in core.
  */
-import { memoryLocks } from '@guard/core';
-import { describeLockBackend, VirtualClock, type TestRunner } from '@guard/testing';
+import { memoryLocks, memoryState } from '@guard/core';
+import { describeLockBackend, describeStateStore, VirtualClock, type TestRunner } from '@guard/testing';
 
 const runner: TestRunner = { describe, it, skip: it.skip };
 
@@ -14,5 +14,16 @@ describeLockBackend({
     const clock = new VirtualClock();
     const backend = memoryLocks({ clock });
     return { backend, connect: async () => backend, clock, cleanup: () => backend.close() };
+  },
+});
+
+describeStateStore({
+  runner,
+  name: 'memoryState',
+  traits: memoryState().traits,
+  create: async () => {
+    const clock = new VirtualClock();
+    const store = memoryState({ clock });
+    return { store, connect: async () => store, clock, cleanup: () => store.close() };
   },
 });

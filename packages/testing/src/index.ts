@@ -23,5 +23,8 @@ export type { LeftoverQuery } from './check/leftovers.js';
 // contract suites
 export { describeLockBackend } from './contract/describe-lock-backend.js';
 export type { LockBackendSuite } from './contract/describe-lock-backend.js';
+export { describeStateStore } from './contract/describe-state-store.js';
+export type { StateStoreSuite } from './contract/describe-state-store.js';
+export type { StatePlace, StateTraits } from './contract/state/kit.js';
 export type { LockPlace } from './contract/locks/kit.js';
 export type { Profile, SuiteOptions, TestRunner } from './contract/runner.js';

@@ -21,7 +21,7 @@ export interface LockBackendSuite extends SuiteOptions {
   /** The adapter's traits; the suite checks that they are true, and reports by name what they rule out. */
   readonly traits: LockTraits;
   /** Makes an empty place for one case. On a shared server, other cases' keys may be there. */
-  create(): Promise<LockPlace>;
+  readonly create: () => Promise<LockPlace>;
 }
 
 /** Defines the suite with the functions of a test runner. */

@@ -29,7 +29,7 @@ export interface ContractCase<Stage, Traits> {
 export interface Opened<Stage> {
   readonly stage: Stage;
   /** Looks at what every case must leave behind, and frees everything. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The part of a suite's options that all suites share. */

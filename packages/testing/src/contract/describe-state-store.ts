@@ -1,0 +1,34 @@
+/** The contract of a state store as a suite: every sentence of the port, and the cases that a guard must stand on it. */
+import { defineSuite, type SuiteOptions } from './runner.js';
+import { expiringCases } from './state/expiring.js';
+import { fencingCases } from './state/fencing.js';
+import { StateKit, type StatePlace, type StateTraits } from './state/kit.js';
+import { scanningCases } from './state/scanning.js';
+import { sizingCases } from './state/sizing.js';
+import { watchingCases } from './state/watching.js';
+import { writingCases } from './state/writing.js';
+
+/** Options of `describeStateStore`. */
+export interface StateStoreSuite extends SuiteOptions {
+  /** What the adapter can do; the suite checks that it is true. */
+  readonly traits: StateTraits;
+  /** Makes an empty place for one case. On a shared server, other cases' keys may be there. */
+  readonly create: () => Promise<StatePlace>;
+}
+
+/** Defines the suite with the functions of a test runner. */
+export function describeStateStore(options: StateStoreSuite): void {
+  const { create, profile = 'quick', traits } = options;
+  const themes = [
+    ['writing', writingCases],
+    ['expiring', expiringCases],
+    ['fences', fencingCases],
+    ['scanning', scanningCases],
+    ['watching', watchingCases],
+    ['batches, keys and sizes', sizingCases],
+  ] as const;
+  defineSuite(options, 'state store', traits, themes, async () => {
+    const stage = new StateKit(await create(), profile);
+    return { stage, close: () => stage.close() };
+  });
+}
