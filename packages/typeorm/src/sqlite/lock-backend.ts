@@ -20,20 +20,13 @@ import type {
   RenewAnswer,
 } from '@guard/core';
 import type { Connection } from '../connection.js';
+import type { GuardFileParts } from '../guard-file.js';
 import type { Lifetimes } from '../lifetime.js';
 import * as sql from '../statements/sqlite-locks.js';
 import { LockHousekeeping } from './lock-housekeeping.js';
 import { LockQueue } from './lock-queue.js';
 import { lockRow, lookRow, type LockRow, type RawRow } from './lock-rows.js';
 import { endOfPrefix } from './prefix.js';
-
-/** What the backend works with. */
-export interface SqliteLocksParts {
-  readonly name: string;
-  readonly connection: Connection;
-  readonly lifetimes: Lifetimes;
-  readonly clock: Clock;
-}
 
 /** The longest time for which a busy file is asked again by one call; the runtime asks again by itself. */
 const MAX_PATIENCE_MS = 5_000;
@@ -70,7 +63,7 @@ export class SqliteLocks implements LockBackend {
   readonly #contended = new Set<string>();
   #houseKeptMs: number;
 
-  constructor({ name, connection, lifetimes, clock }: SqliteLocksParts) {
+  constructor({ name, connection, lifetimes, clock }: GuardFileParts) {
     this.name = name;
     this.#connection = connection;
     this.#lifetimes = lifetimes;
