@@ -10,6 +10,7 @@ import { systemClock } from '../runtime/clock.js';
 import { Events } from '../runtime/events.js';
 import { Locks } from '../runtime/locks.js';
 import { defaultPolicy } from '../runtime/outage.js';
+import { atMost } from '../runtime/pause.js';
 import { systemRandom } from '../runtime/random.js';
 import { States } from '../runtime/states.js';
 import { parseDuration } from '../value/duration.js';
@@ -137,8 +138,10 @@ class GuardImpl implements Guard {
 
   private async shutDown(): Promise<void> {
     this.locks.stopClaiming();
-    void this.locks.closeHandles();
-    await Promise.race([this.running.drained(), this.locks.pause(this.graceMs)]);
+    this.locks.closeHandles();
+    await atMost(this.clock, this.graceMs, this.running.drained());
+    this.locks.dropAll();
+    await atMost(this.clock, LAST_CALL_MS, this.running.drained());
     await this.locks.close(LAST_CALL_MS);
     this.states?.close();
   }

@@ -18,32 +18,17 @@ import type { RenewAnswer } from '../port/lock-backend.js';
 import { marginMs, parseDuration, type Duration } from '../value/duration.js';
 import { GuardError } from '../value/error.js';
 import type { Landing } from './coalescer.js';
-import type { LeaseHost } from './lease-host.js';
+import { extendLease } from './extend-lease.js';
+import type { LeaseHost, LeaseParts } from './lease-host.js';
 import type { HeldLock } from './lock-service.js';
+import { pause } from './pause.js';
 import type { Due } from './scheduler.js';
 import { ReleaseTask } from './release-task.js';
 
 /** Shortest time in which a renewal has to settle a suspicion. */
 const SUSPECT_MS = 1_000;
-/** How long `extend` tries before it says that the backend cannot be asked. */
-const EXTEND_BUDGET_MS = 5_000;
-
 /** How often a call that waits for a verdict looks at it. */
 const VERDICT_POLL_MS = 20;
-
-/** What a lease is made of. */
-export interface LeaseParts {
-  readonly key: string;
-  readonly shownKey: string;
-  readonly claim: string;
-  readonly token: bigint;
-  readonly ttlMs: number;
-  /** Period of renewal, or `false`. */
-  readonly renewMs: number | false;
-  readonly state: LeaseState;
-  /** When the first renewal is due, on the monotonic clock. */
-  readonly renewDueMonoMs: number;
-}
 
 /** A lock in hand. */
 export class Lease implements HeldLock, Due {
@@ -64,6 +49,8 @@ export class Lease implements HeldLock, Due {
   private controller: AbortController | undefined;
   private listeners: Set<() => void> | undefined;
   private releasing: Promise<ReleaseResult> | undefined;
+  /** What the lease was when the guard closed under it. */
+  private dropped: (LeaseState & { readonly trust: Trust }) | undefined;
 
   constructor(
     private readonly host: LeaseHost,
@@ -115,7 +102,8 @@ export class Lease implements HeldLock, Due {
   }
 
   async assertHeldSoon(): Promise<void> {
-    for (this.look(); this.state.phase === 'suspect'; this.look()) await this.host.pause(VERDICT_POLL_MS);
+    for (this.look(); this.state.phase === 'suspect'; this.look())
+      await pause(this.host.clock, VERDICT_POLL_MS);
     this.assertHeld();
   }
 
@@ -125,19 +113,7 @@ export class Lease implements HeldLock, Due {
   }
 
   async extend(duration: Duration): Promise<void> {
-    const ttlMs = parseDuration('extend', duration, { minMs: this.host.minTtlMs });
-    const giveUpMonoMs = this.host.clock.now().monoMs + EXTEND_BUDGET_MS;
-    for (let failures = 1; ; failures += 1) {
-      this.assertHeld();
-      const landing = await this.host.renew(this, ttlMs);
-      this.landed(landing, ttlMs);
-      if (landing.ok && landing.answer.status === 'renewed') return this.assertHeld();
-      this.assertHeld();
-      const cause = causeOf(landing);
-      if (this.host.clock.now().monoMs >= giveUpMonoMs)
-        throw this.host.unavailable(`extend of ${this.key}`, cause);
-      await this.host.pause(backoffMs(failures, this.host.random.fraction()));
-    }
+    return extendLease(this.host, this, parseDuration('extend', duration, { minMs: this.host.minTtlMs }));
   }
 
   release(): Promise<ReleaseResult> {
@@ -149,17 +125,16 @@ export class Lease implements HeldLock, Due {
     this.step({ type: 'dropped', reason: 'the lock was let go' });
   }
 
-  /** Ends the lock because the guard closes; gives it back unless it was lost. */
-  close(): Promise<ReleaseResult> {
-    if (this.releasing !== undefined || this.state.phase === 'lost') return this.release();
-    const { state } = this;
+  /** The guard closes: the holder is told, renewal stops, and a release from now on still gives the lock back. */
+  drop(): void {
+    if ('trust' in this.state && this.state.phase !== 'releasing') this.dropped = this.state;
     this.step({ type: 'dropped', reason: 'the guard was closed' });
-    // The holder knows by now; giving the lock back at once is what lets others go on.
-    if (!('trust' in state)) return this.release();
-    let given: LeaseState = state;
-    const step = (event: LeaseEvent): LeaseState => (given = leaseStep(given, event).state);
-    this.releasing = new ReleaseTask(this.host, this, state.trust, step).run();
-    return this.releasing;
+  }
+
+  /** Tells the holder and gives the lock back at once. */
+  close(): void {
+    this.drop();
+    void this.release();
   }
 
   /** The backend says by a notice that the claim does not hold the lock. */
@@ -232,11 +207,19 @@ export class Lease implements HeldLock, Due {
 
   private startRelease(): Promise<ReleaseResult> {
     this.look();
+    if (this.dropped !== undefined) return this.releaseDropped(this.dropped);
     const { state } = this;
     if (state.phase === 'lost' || state.phase === 'released') return Promise.resolve('lost');
     this.host.leases.cancel(this);
     this.host.left(this);
     return new ReleaseTask(this.host, this, state.trust, (event) => this.step(event)).run();
+  }
+
+  /** For the holder the lock is lost already; for everybody else it is free only now. */
+  private releaseDropped(dropped: LeaseState & { readonly trust: Trust }): Promise<ReleaseResult> {
+    let given: LeaseState = dropped;
+    const step = (event: LeaseEvent): LeaseState => (given = leaseStep(given, event).state);
+    return new ReleaseTask(this.host, this, dropped.trust, step).run();
   }
 
   private step(event: LeaseEvent): LeaseState {
@@ -272,7 +255,8 @@ export class Lease implements HeldLock, Due {
     });
   }
 
-  private landed(landing: Landing<RenewAnswer>, ttlMs: number): void {
+  /** A renewal, or an extension, was answered. */
+  landed(landing: Landing<RenewAnswer>, ttlMs: number): void {
     const { clock, random } = this.host;
     const now = clock.now();
     if (!landing.ok || landing.answer.status === 'failed') {
@@ -291,7 +275,7 @@ export class Lease implements HeldLock, Due {
   }
 
   private wantsRenewal(): boolean {
-    return !this.renewing && (this.renewMs !== false || this.state.phase === 'suspect');
+    return !this.renewing && this.renewDueMonoMs < Infinity;
   }
 
   private slackMs(): number {
@@ -310,9 +294,4 @@ export class Lease implements HeldLock, Due {
     const next = this.wantsRenewal() ? Math.min(deadline, this.renewDueMonoMs) : deadline;
     this.host.leases.schedule(this, next);
   }
-}
-
-function causeOf(landing: Landing<RenewAnswer>): unknown {
-  if (!landing.ok) return landing.cause;
-  return landing.answer.status === 'failed' ? landing.answer.cause : undefined;
 }

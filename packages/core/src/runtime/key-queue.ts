@@ -5,8 +5,7 @@
  */
 import { backoffMs } from '../machine/backoff.js';
 import type { QueueView } from '../machine/claim.js';
-import type { ClaimHost } from './claim-host.js';
-import type { PendingClaim } from './pending-claim.js';
+import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import type { Due } from './scheduler.js';
 
 const POLL_FROM_MS = 50;
@@ -20,7 +19,7 @@ export class KeyQueue implements Due {
   slot = -1;
   /** What the backend told when the tickets were last refreshed. */
   view: QueueView | undefined;
-  private readonly claims = new Set<PendingClaim>();
+  private readonly claims = new Set<WaitingClaim>();
   private ahead = 0;
   private failures = 0;
   private lastAskMonoMs = -Infinity;
@@ -35,12 +34,12 @@ export class KeyQueue implements Due {
   }
 
   /** Whether tickets stand in the backend, or claims merely poll. */
-  has(claim: PendingClaim): boolean {
+  has(claim: WaitingClaim): boolean {
     return this.claims.has(claim);
   }
 
   /** A ticket was made or refreshed. */
-  refreshed(claim: PendingClaim, view: QueueView, ahead: number | undefined): void {
+  refreshed(claim: WaitingClaim, view: QueueView, ahead: number | undefined): void {
     this.claims.add(claim);
     this.failures = 0;
     // An answer that was overtaken by a newer one says nothing new.
@@ -50,20 +49,20 @@ export class KeyQueue implements Due {
   }
 
   /** The claim is one of those that poll. */
-  polls(claim: PendingClaim): void {
+  polls(claim: WaitingClaim): void {
     this.claims.add(claim);
     this.failures = 0;
     this.ahead = 0;
     this.scheduleNext(claim);
   }
 
-  failed(claim: PendingClaim): void {
+  failed(claim: WaitingClaim): void {
     this.failures += 1;
     this.scheduleNext(claim);
   }
 
   /** The claim ended; `true`: nobody is left. */
-  leave(claim: PendingClaim): boolean {
+  leave(claim: WaitingClaim): boolean {
     const wasFirst = claim === this.first();
     this.claims.delete(claim);
     if (this.claims.size === 0) {
@@ -75,7 +74,7 @@ export class KeyQueue implements Due {
   }
 
   /** The tickets of the session died: everybody else asks again, in line. */
-  renewOthers(claim: PendingClaim): void {
+  renewOthers(claim: WaitingClaim): void {
     for (const other of this.claims) if (other !== claim) other.ask();
   }
 
@@ -96,11 +95,11 @@ export class KeyQueue implements Due {
     first.ask();
   }
 
-  private first(): PendingClaim | undefined {
+  private first(): WaitingClaim | undefined {
     return this.claims.values().next().value;
   }
 
-  private scheduleNext(claim: PendingClaim): void {
+  private scheduleNext(claim: WaitingClaim): void {
     const nowMs = this.host.clock.now().monoMs;
     const refreshMs = claim.plan.ticketTtlMs / 3;
     const sentMs = this.view?.sentAt.monoMs ?? nowMs;

@@ -45,6 +45,8 @@ export interface HeldLock extends Lock {
 export interface LockService {
   /** `name` of the lock backend. */
   readonly backendName: string;
+  /** The lock backend by identity: a context remembers of which one its locks are. */
+  readonly backend: object;
   claim(request: ClaimRequest): Promise<ClaimOutcome>;
   /** What the backend knows about these full keys, in their order. Throws `unavailable`. */
   inspect(keys: readonly string[]): Promise<readonly LockInfo[]>;

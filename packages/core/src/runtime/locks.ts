@@ -2,7 +2,7 @@
  * The locks of one guard: the only place where claims, leases, batches, notices and the backend meet. Everything here
  * is plumbing; what decides is in `machine/`.
  */
-import type { ClaimEnd, QueueView } from '../machine/claim.js';
+import type { ClaimEnd } from '../machine/claim.js';
 import { granted } from '../machine/lease.js';
 import type { Clock, Policy, Random } from '../port/clock.js';
 import type {
@@ -16,16 +16,20 @@ import type {
   RenewAnswer,
 } from '../port/lock-backend.js';
 import { GuardError } from '../value/error.js';
-import type { ClaimHost } from './claim-host.js';
-import { Cancels, type GivenUp } from './cancels.js';
+import type { ClaimHost, WaitingClaim } from './claim-host.js';
+import { Cancels } from './cancels.js';
+import { HeldLocks } from './held-locks.js';
 import type { Landing, Sink, Submitted } from './coalescer.js';
 import { holdsInContext } from './context.js';
 import type { Events } from './events.js';
 import { Lease } from './held-lock.js';
+import type { Grant } from './lease-host.js';
 import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
 import { abortedError, closedError } from './lock-errors.js';
 import { unavailable } from './outage.js';
+import { atMost } from './pause.js';
 import { PendingClaim } from './pending-claim.js';
+import { OpenReleases } from './release-task.js';
 import { Scheduler } from './scheduler.js';
 import { SeenTokens } from './seen-tokens.js';
 import { WaitingRoom } from './waiting-room.js';
@@ -33,10 +37,6 @@ import { retrying } from './retry.js';
 import { Verbs } from './verbs.js';
 
 const INSPECT_BUDGET_MS = 5_000;
-/** While locks are held, the two clocks are compared at least this often: a sleep of the machine shows within it. */
-const CLOCK_CHECK_MS = 500;
-const CLOCK_JUMP_MS = 20;
-
 /** What the locks of a guard are made of. */
 export interface LocksOptions {
   readonly backend: LockBackend;
@@ -59,14 +59,13 @@ export class Locks implements LockService, ClaimHost {
   readonly minTtlMs: number;
   readonly leases: Scheduler;
   readonly waits: Scheduler;
-  private readonly held = new Map<string, Lease>();
-  private readonly pending = new Map<string, PendingClaim>();
+  readonly cancels: Cancels;
+  readonly releasing = new OpenReleases();
+  readonly room: WaitingRoom;
+  private readonly held: HeldLocks;
+  private readonly pending = new Map<string, WaitingClaim>();
   private readonly seen = new SeenTokens();
-  private readonly cancels: Cancels;
-  private readonly room: WaitingRoom;
   private readonly verbs: Verbs;
-  private readonly clockCheck = { dueMonoMs: 0, slot: -1, fire: (): void => this.checkClocks() };
-  private clockOffsetMs = 0;
   private claimCount = 0;
   private closed = false;
 
@@ -82,6 +81,7 @@ export class Locks implements LockService, ClaimHost {
     this.leases = new Scheduler(clock, false);
     this.waits = new Scheduler(clock, true);
     this.verbs = new Verbs(backend, clock, events, options.policy, this.waits);
+    this.held = new HeldLocks(clock, this.leases);
     this.cancels = new Cancels(this, new Scheduler(clock, false));
     this.room = new WaitingRoom(this);
   }
@@ -139,16 +139,19 @@ export class Locks implements LockService, ClaimHost {
   }
 
   /** Gives back the locks that were handed out to the application: their holders are told first. */
-  closeHandles(): Promise<unknown> {
-    const handles = [...this.held.values()].filter((lease) => lease.isHandle);
-    return Promise.all(handles.map((lease) => lease.close()));
+  closeHandles(): void {
+    this.held.closeHandles();
   }
 
-  /** Gives back every lock that is still held, and waits for releases and cancels for at most `budgetMs`. */
+  /** Tells everybody who still works under a lock that it is lost. */
+  dropAll(): void {
+    this.held.dropAll();
+  }
+
+  /** Waits for releases and cancels for at most `budgetMs`, and lets go of everything. */
   async close(budgetMs: number): Promise<void> {
-    this.stopClaiming();
-    const releases = [...this.held.values()].map((lease) => lease.close());
-    await Promise.race([Promise.all([...releases, this.cancels.drained()]), this.pause(budgetMs)]);
+    await atMost(this.clock, budgetMs, Promise.all([this.releasing.drained(), this.cancels.drained()]));
+    this.releasing.stop();
     this.cancels.clear();
     await this.room.close();
   }
@@ -159,39 +162,25 @@ export class Locks implements LockService, ClaimHost {
     return this.verbs.acquire(claim, sink);
   }
 
-  renew(lease: Lease, ttlMs: number): Promise<Landing<RenewAnswer>> {
-    const { fullKey: key, claim, token } = lease;
-    return this.verbs.renew({ key, claim, token, session: this.session, ttlMs }, lease.ttlMs);
+  renew(grant: Grant, ttlMs: number): Promise<Landing<RenewAnswer>> {
+    const { fullKey: key, claim, token } = grant;
+    return this.verbs.renew({ key, claim, token, session: this.session, ttlMs }, grant.ttlMs);
   }
 
   renewAlongWith(nowMonoMs: number): void {
-    for (
-      let due = this.leases.peek();
-      due instanceof Lease && due.canRenewEarly(nowMonoMs);
-      due = this.leases.peek()
-    ) {
-      this.leases.cancel(due);
-      due.renewEarly();
-    }
+    this.held.renewAlongWith(nowMonoMs);
   }
 
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
     this.verbs.release(release, ttlMs, sink);
   }
 
-  left(lease: Lease): void {
-    this.held.delete(lease.claim);
+  left(grant: Grant): void {
+    this.held.remove(grant.claim);
   }
 
   gaveBack(fullKey: string): void {
     this.room.gaveBack(fullKey);
-  }
-
-  pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const due = { dueMonoMs: 0, slot: -1, fire: () => resolve() };
-      this.waits.schedule(due, this.clock.now().monoMs + delayMs);
-    });
   }
 
   unavailable(what: string, cause: unknown): GuardError {
@@ -210,35 +199,15 @@ export class Locks implements LockService, ClaimHost {
 
   wentBack(fullKey: string, token: bigint): unknown {
     const seen = this.seen.get(fullKey);
-    if (seen === undefined || token >= seen) return undefined;
+    if (seen === undefined || token > seen) return undefined;
     return new Error(`the backend granted token ${token} after ${seen}: its counter went back`);
   }
 
-  queueView(claim: PendingClaim): QueueView | undefined {
-    return this.room.viewOf(claim);
-  }
-
-  queued(claim: PendingClaim, view: QueueView, ahead: number | undefined, renewed: boolean): void {
-    this.room.queued(claim, view, ahead, renewed);
-  }
-
-  polls(claim: PendingClaim): void {
-    this.room.polls(claim);
-  }
-
-  refreshFailed(claim: PendingClaim): void {
-    this.room.failed(claim);
-  }
-
-  cancel(givenUp: GivenUp): void {
-    this.cancels.add(givenUp);
-  }
-
-  forget(claim: PendingClaim): void {
+  forget(claim: WaitingClaim): void {
     this.pending.delete(claim.id);
   }
 
-  remember(claim: PendingClaim): void {
+  remember(claim: WaitingClaim): void {
     this.pending.set(claim.id, claim);
   }
 
@@ -246,7 +215,9 @@ export class Locks implements LockService, ClaimHost {
 
   /** A ticket was handed the lock. */
   noticedGrant(claimId: string, token: bigint): void {
-    this.pending.get(claimId)?.noticed(token);
+    const claim = this.pending.get(claimId);
+    // A token that went back is no reason to believe: the next answer of the backend will say what is wrong.
+    if (claim !== undefined && this.wentBack(claim.request.key, token) === undefined) claim.noticed(token);
   }
 
   /** A claim does not hold the lock any more. */
@@ -303,8 +274,7 @@ export class Locks implements LockService, ClaimHost {
       state: granted(end.trust),
       renewDueMonoMs: end.trust.sentAt.monoMs + firstMs,
     });
-    if (this.held.size === 0) this.watchClocks();
-    this.held.set(claim.id, lease);
+    this.held.add(lease);
     if (this.events.has('lock-granted')) {
       const waitedMs = this.clock.now().monoMs - plan.startedAt.monoMs;
       this.events.emit('lock-granted', { key: request.shownKey, token: end.token, waitedMs });
@@ -318,21 +288,6 @@ export class Locks implements LockService, ClaimHost {
   ): void {
     if (this.events.has('claim-cancelled'))
       this.events.emit('claim-cancelled', { key: request.shownKey, reason });
-  }
-
-  private watchClocks(): void {
-    const { monoMs, wallMs } = this.clock.now();
-    this.clockOffsetMs = wallMs - monoMs;
-    if (this.clockCheck.slot < 0) this.leases.schedule(this.clockCheck, monoMs + CLOCK_CHECK_MS);
-  }
-
-  private checkClocks(): void {
-    if (this.held.size === 0) return;
-    const { monoMs, wallMs } = this.clock.now();
-    const jumpedMs = wallMs - monoMs - this.clockOffsetMs;
-    this.clockOffsetMs = wallMs - monoMs;
-    if (jumpedMs > CLOCK_JUMP_MS) for (const lease of [...this.held.values()]) lease.look();
-    this.leases.schedule(this.clockCheck, monoMs + CLOCK_CHECK_MS);
   }
 }
 

@@ -30,3 +30,11 @@ export function within<T>(
     );
   });
 }
+
+/** Waits until `promise` has resolved, but no longer than `limitMs`; leaves no timer behind. */
+export async function atMost(clock: Clock, limitMs: number, promise: PromiseLike<unknown>): Promise<void> {
+  const late = new Error('late');
+  await within(clock, limitMs, promise, () => late).catch((error: unknown) => {
+    if (error !== late) throw error;
+  });
+}

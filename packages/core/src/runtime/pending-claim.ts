@@ -17,7 +17,7 @@ import { backoffMs } from '../machine/backoff.js';
 import type { Claim, ClaimAnswer, Holder } from '../port/lock-backend.js';
 import type { Instant } from '../value/instant.js';
 import type { Landing, Submitted } from './coalescer.js';
-import type { ClaimHost } from './claim-host.js';
+import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import type { ClaimRequest } from './lock-service.js';
 import { isPermanent } from './outage.js';
 import type { Due } from './scheduler.js';
@@ -30,7 +30,7 @@ const LONGEST_TICKET_MS = 6_000;
 export type ClaimSettled = (end: ClaimEnd, claim: PendingClaim) => void;
 
 /** A claim that has not ended. */
-export class PendingClaim implements Due {
+export class PendingClaim implements WaitingClaim, Due {
   dueMonoMs = 0;
   slot = -1;
   /** The id of the claim; a new one after the old one was spent. */
@@ -82,7 +82,7 @@ export class PendingClaim implements Due {
 
   /** A notice says that this ticket was handed the lock. */
   noticed(token: bigint): void {
-    this.apply({ type: 'noticed', token, view: this.host.queueView(this), now: this.host.clock.now() });
+    this.apply({ type: 'noticed', token, view: this.host.room.viewOf(this), now: this.host.clock.now() });
   }
 
   /** Sends the acquire (again): under the same id it is the same claim (S4). */
@@ -136,7 +136,7 @@ export class PendingClaim implements Due {
       case 'queued': {
         const view: QueueView = { minted: answer.minted, sentAt };
         const renewed = this.state.phase === 'queued' && answer.fresh === true;
-        this.host.queued(this, view, answer.ahead, renewed);
+        this.host.room.queued(this, view, answer.ahead, renewed);
         return this.apply({ type: 'queued', view, now });
       }
       case 'busy':
@@ -155,14 +155,13 @@ export class PendingClaim implements Due {
     if (step.renewId) this.renewId();
     if (step.ask !== undefined) this.askLater(step.ask);
     if (step.settle !== undefined) this.settle(step.settle);
-    else if (event.type === 'failed' && step.state.phase === 'queued')
-      this.host.refreshFailed(this, event.cause);
+    else if (event.type === 'failed' && step.state.phase === 'queued') this.host.room.failed(this);
   }
 
   private askLater(ask: NonNullable<ClaimStep['ask']>): void {
     if (ask === 'now') return this.ask();
     // Without a queue in the backend, one claim per key and process polls for all of them.
-    if (ask === 'poll') return this.host.polls(this);
+    if (ask === 'poll') return this.host.room.polls(this);
     const failures = this.state.phase === 'done' ? 1 : this.state.told.failures;
     const { clock, random, waits } = this.host;
     waits.schedule(this.retry, clock.now().monoMs + backoffMs(failures, random.fraction()));
@@ -171,7 +170,7 @@ export class PendingClaim implements Due {
   private cancel(): void {
     const inFlight = this.submitted !== undefined && !this.submitted.withdraw();
     if (!inFlight && this.lastSentMonoMs === undefined) return;
-    this.host.cancel({
+    this.host.cancels.add({
       key: this.request.key,
       claim: this.id,
       ttlMs: this.plan.ttlMs,

@@ -7,12 +7,38 @@ import { backoffMs } from '../machine/backoff.js';
 import type { LeaseEvent, LeaseState, Trust } from '../machine/lease.js';
 import type { ReleaseAnswer } from '../port/lock-backend.js';
 import type { Landing } from './coalescer.js';
-import type { Lease } from './held-lock.js';
-import type { LeaseHost } from './lease-host.js';
+import type { Grant, LeaseHost, OpenRelease } from './lease-host.js';
 import type { Due } from './scheduler.js';
 
 /** How long a caller of `release()` waits for the backend's answer. */
 const CALLER_WAITS_MS = 5_000;
+
+/** The releases of a guard that are on their way. */
+export class OpenReleases {
+  private readonly tasks = new Set<OpenRelease>();
+  private readonly idle = new Set<() => void>();
+
+  add(task: OpenRelease): void {
+    this.tasks.add(task);
+  }
+
+  remove(task: OpenRelease): void {
+    this.tasks.delete(task);
+    if (this.tasks.size > 0) return;
+    for (const resolve of this.idle) resolve();
+    this.idle.clear();
+  }
+
+  /** Resolves when none is open. */
+  async drained(): Promise<void> {
+    if (this.tasks.size > 0) await new Promise<void>((resolve) => this.idle.add(resolve));
+  }
+
+  /** Ends all of them with what is known. */
+  stop(): void {
+    for (const task of [...this.tasks]) task.stop();
+  }
+}
 
 /** A release on its way. */
 export class ReleaseTask implements Due {
@@ -27,17 +53,18 @@ export class ReleaseTask implements Due {
 
   constructor(
     private readonly host: LeaseHost,
-    private readonly lease: Lease,
+    private readonly grant: Grant,
     trust: Trust,
     /** Applies an event to the lease that is given back. */
     private readonly step: (event: LeaseEvent) => LeaseState,
   ) {
-    this.overMonoMs = trust.sentAt.monoMs + lease.ttlMs;
+    this.overMonoMs = trust.sentAt.monoMs + grant.ttlMs;
     this.callerMonoMs = host.clock.now().monoMs + CALLER_WAITS_MS;
   }
 
   /** Sends the release. Never rejects. */
   run(): Promise<ReleaseResult> {
+    this.host.releasing.add(this);
     return new Promise((resolve) => {
       this.resolve = resolve;
       this.send();
@@ -53,12 +80,17 @@ export class ReleaseTask implements Due {
     else this.send();
   }
 
+  /** The guard closes: nobody asks any more. */
+  stop(): void {
+    if (!this.done) this.finish({ type: 'release-given-up' });
+  }
+
   private send(): void {
-    const { host, lease } = this;
+    const { host, grant } = this;
     this.inFlight = true;
     this.step({ type: 'release-sent', now: host.clock.now() });
-    const release = { key: lease.fullKey, claim: lease.claim, token: lease.token, session: host.session };
-    host.release(release, lease.ttlMs, (landing) => this.landed(landing));
+    const release = { key: grant.fullKey, claim: grant.claim, token: grant.token, session: host.session };
+    host.release(release, grant.ttlMs, (landing) => this.landed(landing));
     if (!this.done) this.scheduleNext(Infinity);
   }
 
@@ -85,13 +117,14 @@ export class ReleaseTask implements Due {
   private finish(event: LeaseEvent): void {
     this.done = true;
     this.host.waits.cancel(this);
+    this.host.releasing.remove(this);
     const state = this.step(event);
     const result = state.phase === 'released' ? state.result : 'unknown';
     this.tell(result);
-    this.host.gaveBack(this.lease.fullKey);
+    this.host.gaveBack(this.grant.fullKey);
     const { events } = this.host;
     if (events.has('lock-released')) {
-      events.emit('lock-released', { key: this.lease.key, token: this.lease.token, result });
+      events.emit('lock-released', { key: this.grant.key, token: this.grant.token, result });
     }
   }
 

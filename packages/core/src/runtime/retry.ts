@@ -1,14 +1,13 @@
 /** The one way to repeat a whole call: for questions and state, which have no claim to keep track of. */
 import { backoffMs } from '../machine/backoff.js';
 import type { Clock, Random } from '../port/clock.js';
+import { pause } from './pause.js';
 import { isPermanent, unavailable } from './outage.js';
 
 /** What a retry needs. */
 export interface RetryHost {
   readonly clock: Clock;
   readonly random: Random;
-  /** Resolves after so long; keeps the process alive. */
-  pause(delayMs: number): Promise<void>;
 }
 
 /**
@@ -30,7 +29,7 @@ export async function retrying<T>(
       const pauseMs = backoffMs(failures, host.random.fraction());
       const spent = host.clock.now().monoMs + pauseMs >= endMonoMs;
       if (isPermanent(cause) || spent) throw unavailable(what, cause);
-      await host.pause(pauseMs);
+      await pause(host.clock, pauseMs);
     }
   }
 }

@@ -19,6 +19,7 @@ import { Coalescer, type Landing } from './coalescer.js';
 import type { Events } from './events.js';
 import { closedError } from './lock-errors.js';
 import { Outage, isPermanent, unavailable } from './outage.js';
+import { pause } from './pause.js';
 import { retrying, type RetryHost } from './retry.js';
 import { Scheduler } from './scheduler.js';
 
@@ -96,7 +97,7 @@ export class States implements RetryHost {
       if (isPermanent(cause) || this.clock.now().monoMs + pauseMs >= endMonoMs) {
         throw unavailable('writing state', cause, true);
       }
-      await this.pause(pauseMs);
+      await pause(this.clock, pauseMs);
     }
   }
 
@@ -115,13 +116,6 @@ export class States implements RetryHost {
 
   close(): void {
     this.closed = true;
-  }
-
-  pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const due = { dueMonoMs: 0, slot: -1, fire: () => resolve() };
-      this.waits.schedule(due, this.clock.now().monoMs + delayMs);
-    });
   }
 
   private refuseWhenClosed(): void {

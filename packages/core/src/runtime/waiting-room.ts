@@ -6,11 +6,10 @@ import type { QueueView } from '../machine/claim.js';
 import { backoffMs } from '../machine/backoff.js';
 import type { Notice, Subscription } from '../port/lock-backend.js';
 import { KeyQueue } from './key-queue.js';
-import type { ClaimHost } from './claim-host.js';
-import type { PendingClaim } from './pending-claim.js';
+import type { ClaimHost, Room, WaitingClaim } from './claim-host.js';
 
 /** The waiting claims of one guard. */
-export class WaitingRoom {
+export class WaitingRoom implements Room {
   private readonly queues = new Map<string, KeyQueue>();
   private readonly aborts = new Map<
     AbortSignal,
@@ -24,7 +23,7 @@ export class WaitingRoom {
 
   constructor(private readonly locks: ClaimHost) {}
 
-  queued(claim: PendingClaim, view: QueueView, ahead: number | undefined, renewed: boolean): void {
+  queued(claim: WaitingClaim, view: QueueView, ahead: number | undefined, renewed: boolean): void {
     const queue = this.queueOf(claim);
     if (!queue.has(claim)) {
       const { events } = this.locks;
@@ -40,20 +39,20 @@ export class WaitingRoom {
     this.subscribe();
   }
 
-  polls(claim: PendingClaim): void {
+  polls(claim: WaitingClaim): void {
     this.queueOf(claim).polls(claim);
   }
 
-  failed(claim: PendingClaim): void {
+  failed(claim: WaitingClaim): void {
     this.queues.get(claim.request.key)?.failed(claim);
   }
 
-  leave(claim: PendingClaim): void {
+  leave(claim: WaitingClaim): void {
     const { key } = claim.request;
     if (this.queues.get(key)?.leave(claim)) this.queues.delete(key);
   }
 
-  viewOf(claim: PendingClaim): QueueView | undefined {
+  viewOf(claim: WaitingClaim): QueueView | undefined {
     return this.queues.get(claim.request.key)?.view;
   }
 
@@ -80,7 +79,7 @@ export class WaitingRoom {
     await subscription?.close();
   }
 
-  private queueOf(claim: PendingClaim): KeyQueue {
+  private queueOf(claim: WaitingClaim): KeyQueue {
     const { key } = claim.request;
     let queue = this.queues.get(key);
     if (queue === undefined) {
