@@ -1,8 +1,14 @@
 /**
  * The contract suites on the adapters that live in core.
  */
-import { memoryLocks, memoryState } from '@guard/core';
-import { describeLockBackend, describeStateStore, VirtualClock, type TestRunner } from '@guard/testing';
+import { kvRuns, memoryLocks, memoryState } from '@guard/core';
+import {
+  describeLockBackend,
+  describeRunStore,
+  describeStateStore,
+  VirtualClock,
+  type TestRunner,
+} from '@guard/testing';
 
 const runner: TestRunner = { describe, it, skip: it.skip };
 
@@ -25,5 +31,17 @@ describeStateStore({
     const clock = new VirtualClock();
     const store = memoryState({ clock });
     return { store, connect: async () => store, clock, cleanup: () => store.close() };
+  },
+});
+
+describeRunStore({
+  runner,
+  name: 'kvRuns on memoryState',
+  traits: kvRuns(memoryState()).traits,
+  create: async () => {
+    const clock = new VirtualClock();
+    const state = memoryState({ clock });
+    const connect = async () => kvRuns(state);
+    return { store: kvRuns(state), connect, clock, cleanup: () => state.close() };
   },
 });

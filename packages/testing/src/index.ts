@@ -23,8 +23,11 @@ export type { LeftoverQuery } from './check/leftovers.js';
 // contract suites
 export { describeLockBackend } from './contract/describe-lock-backend.js';
 export type { LockBackendSuite } from './contract/describe-lock-backend.js';
+export { describeRunStore } from './contract/describe-run-store.js';
+export type { RunStoreSuite } from './contract/describe-run-store.js';
 export { describeStateStore } from './contract/describe-state-store.js';
 export type { StateStoreSuite } from './contract/describe-state-store.js';
 export type { StatePlace, StateTraits } from './contract/state/kit.js';
 export type { LockPlace } from './contract/locks/kit.js';
+export type { RunPlace, RunTraits } from './contract/runs/kit.js';
 export type { Profile, SuiteOptions, TestRunner } from './contract/runner.js';
