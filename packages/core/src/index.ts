@@ -71,6 +71,10 @@ export { memoryLocks } from './memory/locks.js';
 export type { MemoryLocksOptions } from './memory/locks.js';
 export { memoryState } from './memory/state.js';
 export type { MemoryStateOptions } from './memory/state.js';
+
+// a run store on any state store
+export { kvRuns } from './kv/runs.js';
+export type { KvRunsOptions } from './kv/runs.js';
 export { systemClock } from './runtime/clock.js';
 export { systemRandom } from './runtime/random.js';
 

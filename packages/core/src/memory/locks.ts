@@ -27,7 +27,7 @@ import type {
 import { systemClock } from '../runtime/clock.js';
 import type { Instant } from '../value/instant.js';
 import { nextToken } from '../value/token.js';
-import { compareBytes } from './byte-order.js';
+import { compareBytes } from '../value/byte-order.js';
 import { Notices } from './notices.js';
 import { Tombstones } from './tombstones.js';
 

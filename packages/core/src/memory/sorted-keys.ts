@@ -2,7 +2,7 @@
  * Keys in the order of their bytes, kept in runs of bounded length, so that adding one among a million moves a few
  * hundred places and a scan starts where its prefix starts.
  */
-import { compareBytes } from './byte-order.js';
+import { compareBytes } from '../value/byte-order.js';
 
 /** A run that grows beyond this is split in two. */
 const MAX_RUN = 512;
