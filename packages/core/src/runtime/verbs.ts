@@ -22,6 +22,8 @@ import { Outage } from './outage.js';
 import type { Scheduler } from './scheduler.js';
 
 const LONGEST_FLIGHT_MS = 5_000;
+/** Shorter than a caller of `release()` waits, so that a lost answer is asked for again in time. */
+const LONGEST_RELEASE_MS = 2_000;
 
 /** The verbs of one backend. */
 export class Verbs {
@@ -67,7 +69,8 @@ export class Verbs {
 
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
     const { key } = release;
-    this.releases.submit(this.partition(key), key, release, flightMs(ttlMs), this.watched(sink));
+    const timeoutMs = Math.min(flightMs(ttlMs), LONGEST_RELEASE_MS);
+    this.releases.submit(this.partition(key), key, release, timeoutMs, this.watched(sink));
   }
 
   /** Asked as it is: questions are rare, and nothing is lost by asking twice. */

@@ -131,7 +131,8 @@ function canonicalArray(values: readonly unknown[], above: Set<unknown>): string
 }
 
 function canonicalObject(value: object, above: Set<unknown>): string {
-  const json: unknown = 'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON() : value;
+  const { toJSON } = value as { readonly toJSON?: () => unknown };
+  const json: unknown = typeof toJSON === 'function' ? toJSON.call(value) : value;
   if (json !== value) return canonical(json, above);
   const entries = Object.entries(value).filter(([, held]) => held !== undefined);
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
