@@ -93,8 +93,8 @@ export interface Backoff {
 
 /** Turns results into text and back, where JSON is not enough. */
 export interface Codec {
-  encode(value: unknown): string;
-  decode(text: string): unknown;
+  readonly encode: (value: unknown) => string;
+  readonly decode: (text: string) => unknown;
 }
 
 /** What holds for every run of a task. */

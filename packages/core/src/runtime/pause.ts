@@ -20,13 +20,13 @@ export function within<T>(
   clock: Clock,
   limitMs: number,
   promise: PromiseLike<T>,
-  late: () => unknown,
+  late: () => Error,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = clock.setTimer(() => reject(late() as Error), limitMs);
+    const timer = clock.setTimer(() => reject(late()), limitMs);
     promise.then(
       (value) => (timer.cancel(), resolve(value)),
-      (error: unknown) => (timer.cancel(), reject(error as Error)),
+      (error: Error) => (timer.cancel(), reject(error)),
     );
   });
 }

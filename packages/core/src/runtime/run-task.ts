@@ -65,7 +65,10 @@ export class TaskRegistry {
   add(definition: TaskDefinition): void {
     const { name } = definition;
     if (this.tasks.has(name)) {
-      throw new GuardError('invalid-argument', `there is a task '${name}' already: give each task a name of its own`);
+      throw new GuardError(
+        'invalid-argument',
+        `there is a task '${name}' already: give each task a name of its own`,
+      );
     }
     this.tasks.set(name, definition);
   }

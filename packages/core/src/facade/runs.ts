@@ -1,0 +1,213 @@
+/**
+ * The single-run part of a guard: checks what it is given, registers tasks, and starts and ends the node. Made apart
+ * from the guard, so that a guard without a run store has none of it.
+ */
+import type {
+  CallOptions,
+  Run,
+  RunApi,
+  RunOptions,
+  RunOutcome,
+  RunsApi,
+  StartOptions,
+  Task,
+  TaskOptions,
+} from '../api/run.js';
+import type { Clock, Policy, Random } from '../port/clock.js';
+import type { RunStore } from '../port/run-store.js';
+import type { Events } from '../runtime/events.js';
+import { closedError } from '../runtime/lock-errors.js';
+import type { LockService } from '../runtime/lock-service.js';
+import { NodePresence } from '../runtime/node-presence.js';
+import { Outage } from '../runtime/outage.js';
+import { RunBook } from '../runtime/run-book.js';
+import { RunEngine } from '../runtime/run-engine.js';
+import { ActiveRuns, type RunHost, Shutdown } from '../runtime/run-host.js';
+import { type RunPolicy, TaskRegistry } from '../runtime/run-task.js';
+import { jsonText, parsed } from '../runtime/run-values.js';
+import { type Retention, Sweep } from '../runtime/sweep.js';
+import { invalidArgument } from '../value/error.js';
+import { encodeKey } from '../value/key.js';
+import { checkFunction, checkOptions } from '../value/options.js';
+import { RunDesk } from './run-desk.js';
+import { policyOf, RUN_OPTIONS, type RunDefaults, TASK_OPTIONS, withCall } from './run-options.js';
+
+/** What the runs of a guard are made of. */
+export interface RunFacadeParts {
+  readonly locks: LockService;
+  readonly runs: RunStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly namespace: string;
+  readonly label: string;
+  readonly events: Events;
+  readonly policy: Policy;
+  readonly defaults: RunDefaults;
+  readonly sweepIntervalMs: number;
+  readonly retain: Retention;
+}
+
+/** The runs of one guard, with the part of its life that is theirs. */
+export interface RunFacade extends RunApi {
+  /** Ends node and sweep, asks running work to finish, and makes it stop after the grace. Bounded. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Makes the single-run part of a guard. */
+export function createRunFacade(parts: RunFacadeParts): RunFacade {
+  return new Runs(parts);
+}
+
+class Runs implements RunFacade {
+  readonly runs: RunsApi;
+  private readonly host: RunHost;
+  private readonly engine: RunEngine;
+  private node: { readonly presence: NodePresence; readonly sweep: Sweep } | undefined;
+  private starting: Promise<void> | undefined;
+
+  constructor(private readonly parts: RunFacadeParts) {
+    this.host = hostOf(parts);
+    this.engine = new RunEngine(this.host);
+    this.runs = new RunDesk(this.host, parts.defaults.minTtlMs);
+  }
+
+  run<T>(task: string, work: (run: Run) => T | PromiseLike<T>): Promise<RunOutcome<T>>;
+  run<T>(task: string, options: RunOptions, work: (run: Run) => T | PromiseLike<T>): Promise<RunOutcome<T>>;
+  async run<T>(task: string, ...rest: readonly unknown[]): Promise<RunOutcome<T>> {
+    const [options, work] = rest.length > 1 ? rest : [{}, rest[0]];
+    const name = encodeKey('task', task);
+    checkFunction('work', work);
+    checkOptions('run options', options, RUN_OPTIONS);
+    const { key, input, compensate, ...settings } = (options ?? {}) as RunOptions;
+    if (compensate !== undefined) checkFunction('compensate', compensate);
+    const outcome = await this.engine.call({
+      task: name,
+      policy: policyOf({ ...settings, key }, this.parts.defaults),
+      key: key === undefined ? undefined : encodeKey('key', key),
+      input: jsonText('input', input),
+      work: work as (run: Run) => unknown,
+      compensate,
+    });
+    return outcome as RunOutcome<T>;
+  }
+
+  task<I = void, T = unknown>(
+    name: string,
+    work: (run: Run, input: I) => T | PromiseLike<T>,
+  ): Task<I, Awaited<T>>;
+  task<I = void, T = unknown>(
+    name: string,
+    options: TaskOptions<I>,
+    work: (run: Run, input: I) => T | PromiseLike<T>,
+  ): Task<I, Awaited<T>>;
+  task(name: string, ...rest: readonly unknown[]): Task<unknown, unknown> {
+    const [options, work] = rest.length > 1 ? rest : [{}, rest[0]];
+    const task = encodeKey('name', name);
+    checkFunction('work', work);
+    checkOptions('task options', options, TASK_OPTIONS);
+    const { key, compensate, ...settings } = (options ?? {}) as TaskOptions<unknown>;
+    if (key !== undefined) checkFunction('key', key);
+    if (compensate !== undefined) checkFunction('compensate', compensate);
+    const policy = policyOf({ ...settings, key }, this.parts.defaults);
+    const workFor = workOf(work as Work, compensate);
+    this.host.tasks.add({ name: task, policy, workFor });
+    return this.handle(task, policy, key, workFor);
+  }
+
+  async start(options: StartOptions = {}): Promise<void> {
+    checkOptions('start options', options, ['tasks']);
+    const { tasks } = options;
+    for (const name of tasks ?? []) {
+      if (this.host.tasks.get(name) !== undefined) continue;
+      throw invalidArgument('tasks', name, 'must name tasks that are registered');
+    }
+    if (this.host.stopSignal.aborted) throw closedError();
+    this.starting ??= this.begin(tasks).catch((error: unknown) => {
+      this.starting = undefined;
+      throw error;
+    });
+    return this.starting;
+  }
+
+  async close(graceMs: number): Promise<void> {
+    // Sweeps end first: nothing new is begun while the rest is asked to finish.
+    const { node } = this;
+    const swept = node?.sweep.end();
+    await this.engine.close(graceMs);
+    await swept;
+    await this.starting?.catch(() => undefined);
+    await this.node?.presence.end();
+  }
+
+  private async begin(tasks: readonly string[] | undefined): Promise<void> {
+    const { host, engine } = this;
+    await host.time.refresh();
+    const names = (): readonly string[] => tasks ?? host.tasks.names();
+    const presence = new NodePresence(host, names);
+    await presence.begin();
+    const sweep = new Sweep(host, engine, names, this.parts.retain);
+    this.node = { presence, sweep };
+    if (!host.stopSignal.aborted) sweep.begin();
+  }
+
+  private handle(
+    task: string,
+    policy: RunPolicy,
+    keyOf: TaskOptions<unknown>['key'],
+    workFor: ReturnType<typeof workOf>,
+  ): Task<unknown, unknown> {
+    const run = async (input: unknown, options?: CallOptions): Promise<RunOutcome<unknown>> => {
+      const own = withCall(policy, options);
+      const key = options?.key ?? (options?.window === undefined ? keyOf?.(input) : undefined);
+      return this.engine.call({
+        task,
+        policy: key === undefined ? own : { ...own, windowMs: undefined },
+        key: key === undefined ? undefined : encodeKey('key', key),
+        input: jsonText('input', input),
+        // What a caller hands in reaches the work as it is; only another node works from the record.
+        ...workFor.from(input),
+      });
+    };
+    const callable = (input: unknown): Promise<RunOutcome<unknown>> => run(input);
+    Object.defineProperty(callable, 'name', { value: task, configurable: true });
+    return Object.assign(callable, { run });
+  }
+}
+
+type Work = (run: Run, input: unknown) => unknown;
+
+interface WorkFor {
+  (input: string | undefined): { work: (run: Run) => unknown; compensate?: (run: Run) => unknown };
+  /** The same from a value that need not be parsed. */
+  from(input: unknown): { work: (run: Run) => unknown; compensate?: (run: Run) => unknown };
+}
+
+function workOf(work: Work, compensate: TaskOptions<unknown>['compensate']): WorkFor {
+  const from: WorkFor['from'] = (input) => ({
+    work: (run) => work(run, input),
+    ...(compensate === undefined ? {} : { compensate: (run: Run) => compensate(run, input) }),
+  });
+  return Object.assign((text: string | undefined) => from(parsed(text)), { from });
+}
+
+function hostOf(parts: RunFacadeParts): RunHost {
+  const { locks, runs: store, clock, random, namespace, events, label } = parts;
+  const outage = new Outage(store.name, events, parts.policy);
+  const shutdown = new Shutdown();
+  const book = new RunBook({ store, namespace, clock, random, outage });
+  return {
+    namespace,
+    locks,
+    book,
+    time: book.time,
+    clock,
+    random,
+    events,
+    node: { id: random.id(), label },
+    tasks: new TaskRegistry(),
+    sweepIntervalMs: parts.sweepIntervalMs,
+    active: new ActiveRuns(),
+    shutdown,
+    stopSignal: shutdown.signal,
+  };
+}
