@@ -8,9 +8,9 @@ import { SeededRandom } from '@guard/testing';
 import { loose, NS, Stage } from './stage.js';
 
 const random = new SeededRandom();
-const KEYS = ['a', 'b'];
+const KEYS = ['a', 'b', 'c'];
 const STEPS = 12;
-const ROUNDS = 100;
+const ROUNDS = 300;
 
 /** One process: its own run store, over a view of the shared store in which it can crash. */
 class Process {
@@ -34,8 +34,8 @@ async function work(stage: Stage, runs: RunStore): Promise<void> {
     const key = pick(KEYS);
     const next = stateOf(stage, key);
     const dice = random.fraction();
-    if (dice < 0.4) await createOrMove(stage, runs, next);
-    else if (dice < 0.75) await move(stage, runs, next);
+    if (dice < 0.3) await createOrMove(stage, runs, next);
+    else if (dice < 0.55) await move(stage, runs, next);
     else if (dice < 0.9) await stage.due({}, runs);
     else await runs.prune(NS, { recordsBeforeMs: Infinity, keysBeforeMs: pick([0, Infinity]), limit: 10 });
   }

@@ -330,6 +330,16 @@ describe('prune', () => {
     });
   });
 
+  it('[S4] leaves the place of a tombstone to it when its create comes once more', async () => {
+    const [run, event] = [stage.completed(), stage.event('completed')];
+    await stage.runs.create(NS, run, event);
+    await stage.clock.advance(1);
+    await stage.runs.prune(NS, { ...all, keysBeforeMs: 0 });
+    expect(await stage.runs.create(NS, run, event)).toMatchObject({ status: 'created' });
+    expect(await stage.runs.prune(NS, all)).toBe(1);
+    expect(await stage.runs.get(NS, REF)).toBeNull();
+  });
+
   it('never touches what is not finished, or what has a due compensation', async () => {
     await stage.create(stage.pending({ key: 'a' }));
     await stage.create(stage.running({ key: 'b' }));
