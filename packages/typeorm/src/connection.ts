@@ -8,6 +8,7 @@
  */
 import { statSync } from 'node:fs';
 import { GuardError, type Clock, type Random } from '@guard/core';
+import type { Row } from './row.js';
 
 /** What a statement of better-sqlite3 can do, as far as Guard uses it. */
 export interface SqliteStatement {
@@ -93,10 +94,10 @@ export class Connection {
   /** Runs `work` in a write transaction; whatever goes wrong, none stays open. */
   immediate<T>(work: () => T): T {
     const database = this.#open();
-    this.statement('BEGIN IMMEDIATE').run();
+    this.run('BEGIN IMMEDIATE');
     try {
       const result = work();
-      this.statement('COMMIT').run();
+      this.run('COMMIT');
       return result;
     } catch (error) {
       // A commit that met a reader leaves the transaction open, and later writes would vanish with it.
@@ -105,19 +106,19 @@ export class Connection {
     }
   }
 
-  /** A prepared statement, kept for the next time. */
-  statement(text: string): SqliteStatement {
-    let statement = this.#statements.get(text);
-    if (statement === undefined) {
-      statement = this.#open().prepare(text);
-      this.#statements.set(text, statement);
-    }
-    return statement;
+  /** Runs a statement; how many rows it changed. */
+  run(statement: string, ...parameters: readonly SqliteValue[]): number {
+    return this.#statement(statement).run(...parameters).changes;
   }
 
-  /** A statement whose integers come as `bigint`, exact to 64 bits. */
-  exact(text: string): SqliteStatement {
-    return this.#statements.get(text) ?? this.statement(text).safeIntegers(true);
+  /** The first row that a statement answers. */
+  row(statement: string, ...parameters: readonly SqliteValue[]): Row | undefined {
+    return this.#statement(statement).get(...parameters) as Row | undefined;
+  }
+
+  /** All rows that a statement answers. */
+  rows(statement: string, ...parameters: readonly SqliteValue[]): Row[] {
+    return [...this.#statement(statement).all(...parameters)] as Row[];
   }
 
   /** Closes the file for good. */
@@ -154,6 +155,16 @@ export class Connection {
       if (sqliteCode(error) !== undefined) this.#drop();
       throw error;
     }
+  }
+
+  /** A prepared statement, kept for the next time. */
+  #statement(text: string): SqliteStatement {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      statement = this.#open().prepare(text).safeIntegers(true);
+      this.#statements.set(text, statement);
+    }
+    return statement;
   }
 
   #open(): SqliteDatabase {

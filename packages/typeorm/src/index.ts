@@ -3,4 +3,13 @@
  */
 export { typeormLocks } from './locks.js';
 export { typeormState } from './state.js';
+export { typeormRuns } from './runs.js';
 export type { TypeormOptions } from './guard-file.js';
+export type { TypeormRunsOptions } from './runs.js';
+
+// tables in the application's database
+export { ensureSchema, guardMigrations } from './migrations.js';
+export type { MigrationClass } from './migrations.js';
+export { guardEntities } from './entities.js';
+export type { FenceRow, GuardEntities, NodeRow, RunEventRow, RunRow, TaskRow } from './entities.js';
+export type { TableOptions } from './tables.js';

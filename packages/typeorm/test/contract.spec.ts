@@ -2,8 +2,14 @@
  * The contracts of the ports, against real files. Two timelines: the real one, and one in the test's hand, on which
  * every moment is exact and no case has to wait.
  */
-import { typeormLocks, typeormState } from '@guard/typeorm';
-import { describeLockBackend, describeStateStore, VirtualClock, type TestRunner } from '@guard/testing';
+import { ensureSchema, typeormLocks, typeormRuns, typeormState } from '@guard/typeorm';
+import {
+  describeLockBackend,
+  describeRunStore,
+  describeStateStore,
+  VirtualClock,
+  type TestRunner,
+} from '@guard/testing';
 import type { DataSource } from 'typeorm';
 import { newPlace } from './support/place.js';
 
@@ -20,14 +26,18 @@ function twice<T extends { close(): Promise<void> }>(open: Open<T>, clock?: Virt
     await Promise.all([first.close(), second.close()]);
     place.remove();
   };
-  return { first, place: { connect: async () => second, ...options, cleanup } };
+  return {
+    first,
+    dataSource: place.dataSource(),
+    place: { connect: async () => second, ...options, cleanup },
+  };
 }
 
 /** What a backend says of itself. Nothing is opened for it. */
 function traitsOf<T extends { readonly traits: object }>(open: Open<T>): T['traits'] {
   const place = newPlace();
   afterAll(() => place.remove());
-  return open(place.dataSource(), {}).traits as T['traits'];
+  return open(place.dataSource(), {}).traits;
 }
 
 const times = [
@@ -48,6 +58,14 @@ for (const { time, clock } of times) {
     ...{ runner, name, traits: traitsOf(typeormState) },
     create: async () => {
       const { first, place } = twice(typeormState, clock());
+      return { store: first, ...place };
+    },
+  });
+  describeRunStore({
+    ...{ runner, name, traits: traitsOf(typeormRuns) },
+    create: async () => {
+      const { first, dataSource, place } = twice(typeormRuns, clock());
+      await ensureSchema(dataSource);
       return { store: first, ...place };
     },
   });

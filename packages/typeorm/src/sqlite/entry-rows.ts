@@ -1,7 +1,7 @@
-/** Rows of the table of entries as statements answer them, and as the state store uses them. */
+/** Rows of the table of entries, as the state store uses them. */
 import { FENCE_KEPT_MS, type Fence, type StoredEntry } from '@guard/core';
 import type { Lifetimes } from '../lifetime.js';
-import type { RawRow } from './lock-rows.js';
+import { count, integer, text, textOrNull, type Row } from '../row.js';
 
 /** The last write of a key. */
 export interface EntryRow {
@@ -19,18 +19,18 @@ export interface EntryRow {
 }
 
 /** The entry of a row. */
-export function entryRow(raw: RawRow): EntryRow {
-  const lock = raw['fence_lock'];
+export function entryRow(row: Row): EntryRow {
+  const lock = textOrNull(row, 'fence_lock');
   return {
-    id: raw['id'] as bigint,
-    key: raw['key'] as string,
-    value: raw['value'] as string | null,
-    version: raw['version'] as bigint,
-    writeId: raw['write_id'] as string,
-    fence: typeof lock === 'string' ? { lock, token: raw['fence_token'] as bigint } : undefined,
-    boot: raw['boot'] as string,
-    since: Number(raw['since']),
-    deadline: raw['deadline'] === null ? null : Number(raw['deadline']),
+    id: integer(row, 'id'),
+    key: text(row, 'key'),
+    value: textOrNull(row, 'value'),
+    version: integer(row, 'version'),
+    writeId: text(row, 'write_id'),
+    fence: lock === null ? undefined : { lock, token: integer(row, 'fence_token') },
+    boot: text(row, 'boot'),
+    since: count(row, 'since'),
+    deadline: row['deadline'] === null ? null : count(row, 'deadline'),
   };
 }
 

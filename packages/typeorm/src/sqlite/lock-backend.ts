@@ -22,10 +22,11 @@ import type {
 import type { Connection } from '../connection.js';
 import type { GuardFileParts } from '../guard-file.js';
 import type { Lifetimes } from '../lifetime.js';
+import { integer, text } from '../row.js';
 import * as sql from '../statements/sqlite-locks.js';
 import { LockHousekeeping } from './lock-housekeeping.js';
 import { LockQueue } from './lock-queue.js';
-import { lockRow, lookRow, type LockRow, type RawRow } from './lock-rows.js';
+import { lockRow, lookRow, type LockRow } from './lock-rows.js';
 import { endOfPrefix } from './prefix.js';
 
 /** The longest time for which a busy file is asked again by one call; the runtime asks again by itself. */
@@ -121,9 +122,9 @@ export class SqliteLocks implements LockBackend {
   /** An answer that needs no write, if one read is enough to give it. */
   #look(claim: Claim): ClaimAnswer | undefined {
     const nowMs = this.#lifetimes.nowMs();
-    const raw = this.#connection.exact(sql.LOOK).get(claim.id, nowMs, claim.id, claim.key);
+    const raw = this.#connection.row(sql.LOOK, claim.id, nowMs, claim.id, claim.key);
     if (raw === undefined) return undefined;
-    const { lock, ticket, ahead, givenUp } = lookRow(raw as RawRow);
+    const { lock, ticket, ahead, givenUp } = lookRow(raw);
     if (givenUp || lock.claim === claim.id || this.#queue.leftMs(lock) <= 0) return undefined;
     if (!claim.wait) return ticket === undefined ? this.#busy(lock) : undefined;
     if (ticket === undefined || !this.#lifetimes.isNative(ticket)) return undefined;
@@ -159,8 +160,9 @@ export class SqliteLocks implements LockBackend {
 
   #renewLive({ key, claim, token, ttlMs }: Renewal): boolean {
     const { boot, since, deadline } = this.#lifetimes.lasting(ttlMs);
-    const statement = this.#connection.statement(sql.RENEW);
-    return statement.run(deadline, since, key, claim, token, boot, this.#lifetimes.nowMs()).changes > 0;
+    return (
+      this.#connection.run(sql.RENEW, deadline, since, key, claim, token, boot, this.#lifetimes.nowMs()) > 0
+    );
   }
 
   #release(release: Extract<Release, { cancel?: false }>): ReleaseAnswer {
@@ -185,13 +187,14 @@ export class SqliteLocks implements LockBackend {
 
   #releaseUnqueued({ key, claim, token }: Extract<Release, { cancel?: false }>): boolean {
     const { boot } = this.#lifetimes;
-    const statement = this.#connection.statement(sql.RELEASE_UNQUEUED);
-    return statement.run(key, claim, token, boot, this.#lifetimes.nowMs(), key).changes > 0;
+    return (
+      this.#connection.run(sql.RELEASE_UNQUEUED, key, claim, token, boot, this.#lifetimes.nowMs(), key) > 0
+    );
   }
 
   #inspect(key: string): LockInfo {
-    const raw = this.#connection.exact(sql.READ_LOCK).get(key);
-    const lock = raw === undefined ? undefined : lockRow(raw as RawRow);
+    const raw = this.#connection.row(sql.READ_LOCK, key);
+    const lock = raw === undefined ? undefined : lockRow(raw);
     if (lock === undefined) return this.#free(key);
     if (this.#queue.leftMs(lock) > 0) return this.#held(lock);
     const next = this.#connection.immediate(() => this.#queue.settle(key));
@@ -199,8 +202,8 @@ export class SqliteLocks implements LockBackend {
   }
 
   #free(key: string): LockInfo {
-    const largest = this.#connection.exact(sql.READ_LARGEST).get() as { readonly token: bigint } | undefined;
-    return { key, held: false, token: largest?.token ?? 0n, waiting: 0 };
+    const largest = this.#connection.row(sql.READ_LARGEST);
+    return { key, held: false, token: largest === undefined ? 0n : integer(largest, 'token'), waiting: 0 };
   }
 
   #held(lock: LockRow): LockInfo {
@@ -216,13 +219,11 @@ export class SqliteLocks implements LockBackend {
     const held: LockInfo[] = [];
     let last = after ?? '';
     for (;;) {
-      const rows = this.#connection
-        .exact(sql.READ_LOCKS_BELOW)
-        .all(prefix, endOfPrefix(prefix), last, limit) as RawRow[];
+      const rows = this.#connection.rows(sql.READ_LOCKS_BELOW, prefix, endOfPrefix(prefix), last, limit);
       const live = rows.map(lockRow).filter((lock) => this.#queue.leftMs(lock) > 0);
       held.push(...live.map((lock) => this.#held(lock)));
       if (held.length >= limit || rows.length < limit) return held.slice(0, limit);
-      last = rows.at(-1)!['key'] as string;
+      last = text(rows.at(-1)!, 'key');
     }
   }
 

@@ -4,9 +4,10 @@
  * stays (S3).
  */
 import type { Connection } from '../connection.js';
+import { integer, text } from '../row.js';
 import * as sql from '../statements/sqlite-locks.js';
 import type { LockQueue } from './lock-queue.js';
-import { lockRow, ticketRow, type RawRow } from './lock-rows.js';
+import { lockRow, ticketRow } from './lock-rows.js';
 
 /** Rows of each table that one stretch looks at. */
 const STRETCH = 64;
@@ -32,22 +33,22 @@ export class LockHousekeeping {
   }
 
   #walkLocks(): void {
-    const rows = this.#connection.exact(sql.WALK_LOCKS).all(this.#afterLock, STRETCH) as RawRow[];
+    const rows = this.#connection.rows(sql.WALK_LOCKS, this.#afterLock, STRETCH);
     for (const row of rows.map(lockRow)) if (this.#queue.leftMs(row) <= 0) this.#queue.handOver(row.key);
-    this.#afterLock = rows.length < STRETCH ? '' : (rows.at(-1)!['key'] as string);
+    this.#afterLock = rows.length < STRETCH ? '' : text(rows.at(-1)!, 'key');
   }
 
   #walkTickets(): void {
-    const rows = this.#connection.exact(sql.WALK_TICKETS).all(this.#afterTicket, STRETCH) as RawRow[];
+    const rows = this.#connection.rows(sql.WALK_TICKETS, this.#afterTicket, STRETCH);
     for (const ticket of rows.map(ticketRow)) {
-      if (this.#queue.ticketLeftMs(ticket) <= 0) this.#connection.statement(sql.REMOVE_TICKET).run(ticket.id);
+      if (this.#queue.ticketLeftMs(ticket) <= 0) this.#connection.run(sql.REMOVE_TICKET, ticket.id);
     }
-    this.#afterTicket = rows.length < STRETCH ? 0n : (rows.at(-1)!['id'] as bigint);
+    this.#afterTicket = rows.length < STRETCH ? 0n : integer(rows.at(-1)!, 'id');
   }
 
   #walkTombstones(): void {
-    const rows = this.#connection.exact(sql.WALK_TOMBSTONES).all(this.#afterTombstone, STRETCH) as RawRow[];
-    for (const row of rows) this.#queue.isGivenUp(row['claim'] as string);
-    this.#afterTombstone = rows.length < STRETCH ? '' : (rows.at(-1)!['claim'] as string);
+    const rows = this.#connection.rows(sql.WALK_TOMBSTONES, this.#afterTombstone, STRETCH);
+    for (const row of rows) this.#queue.isGivenUp(text(row, 'claim'));
+    this.#afterTombstone = rows.length < STRETCH ? '' : text(rows.at(-1)!, 'claim');
   }
 }

@@ -5,8 +5,9 @@
 import { nextToken, type Claim, type Clock } from '@guard/core';
 import type { Connection } from '../connection.js';
 import type { Lifetimes } from '../lifetime.js';
+import { count, integer, text, type Row } from '../row.js';
 import * as sql from '../statements/sqlite-locks.js';
-import { lifetime, lockRow, ticketRow, type LockRow, type RawRow, type TicketRow } from './lock-rows.js';
+import { lifetime, lockRow, ticketRow, type LockRow, type TicketRow } from './lock-rows.js';
 
 /** Where a claim stands after it was queued. */
 export interface Place {
@@ -31,28 +32,27 @@ export class LockQueue {
   takeFree(claim: Claim): bigint | undefined {
     const { boot, since, deadline } = this.#lifetimes.lasting(claim.ttlMs);
     const { key, id, session, holder } = claim;
-    const row = this.#connection
-      .exact(sql.TAKE_FREE)
-      .get(
-        key,
-        id,
-        id,
-        this.#leastToken(claim.floor),
-        session,
-        holder.label,
-        holder.run ?? null,
-        boot,
-        since,
-        deadline,
-      );
-    return (row as { readonly token: bigint } | undefined)?.token;
+    const row = this.#connection.row(
+      sql.TAKE_FREE,
+      key,
+      id,
+      id,
+      this.#leastToken(claim.floor),
+      session,
+      holder.label,
+      holder.run ?? null,
+      boot,
+      since,
+      deadline,
+    );
+    return row === undefined ? undefined : integer(row, 'token');
   }
 
   /** The key's row with a live lease. Whoever meets an expired lease hands the lock on before anything else. */
   settle(key: string): LockRow | undefined {
-    const raw = this.#connection.exact(sql.READ_LOCK).get(key);
+    const raw = this.#connection.row(sql.READ_LOCK, key);
     if (raw === undefined) return undefined;
-    const row = lockRow(raw as RawRow);
+    const row = lockRow(raw);
     return this.leftMs(row) > 0 ? row : this.handOver(key);
   }
 
@@ -60,65 +60,62 @@ export class LockQueue {
   handOver(key: string): LockRow | undefined {
     this.#lifetimes.forget(key);
     for (let ticket = this.#firstTicket(key); ticket !== undefined; ticket = this.#firstTicket(key)) {
-      this.#connection.statement(sql.REMOVE_TICKET).run(ticket.id);
+      this.#connection.run(sql.REMOVE_TICKET, ticket.id);
       if (this.ticketLeftMs(ticket) > 0) return this.#give(key, ticket);
       this.#lifetimes.forget(ticketName(ticket.claim));
     }
-    this.#connection.statement(sql.REMOVE_LOCK).run(key);
+    this.#connection.run(sql.REMOVE_LOCK, key);
     return undefined;
   }
 
   /** Starts the holder's lease anew; a longer one that it has stays (S5). */
   takeAgain(claim: Claim): bigint {
     const { since, deadline } = this.#lifetimes.lasting(claim.ttlMs);
-    const row = this.#connection
-      .exact(sql.TAKE_AGAIN)
-      .get(deadline, since, claim.floor ?? 0n, claim.key, claim.id);
-    return (row as { readonly token: bigint }).token;
+    const { key, id, floor = 0n } = claim;
+    return integer(this.#connection.row(sql.TAKE_AGAIN, deadline, since, floor, key, id)!, 'token');
   }
 
   /** Refreshes the claim's ticket, or makes one. A ticket that died is not revived: it starts again at the end. */
   enqueue(claim: Claim): Place {
-    const raw = this.#connection.exact(sql.READ_TICKET).get(claim.key, claim.id);
-    const ticket = raw === undefined ? undefined : ticketRow(raw as RawRow);
+    const raw = this.#connection.row(sql.READ_TICKET, claim.key, claim.id);
+    const ticket = raw === undefined ? undefined : ticketRow(raw);
     const now = this.#lifetimes.nowMs();
     if (ticket === undefined || this.ticketLeftMs(ticket) <= 0) {
-      if (ticket !== undefined) this.#connection.statement(sql.REMOVE_TICKET).run(ticket.id);
+      if (ticket !== undefined) this.#connection.run(sql.REMOVE_TICKET, ticket.id);
       this.#addTicket(claim);
       return { ahead: this.waiting(claim.key) - 1, fresh: true };
     }
     const { boot, since, deadline } = this.#lifetimes.lasting(0);
-    this.#connection.statement(sql.REFRESH_TICKETS).run(since, deadline, claim.key, claim.session, boot, now);
-    const row = this.#connection.statement(sql.COUNT_AHEAD).get(claim.key, now, ticket.id);
-    return { ahead: (row as { readonly ahead: number }).ahead, fresh: false };
+    this.#connection.run(sql.REFRESH_TICKETS, since, deadline, claim.key, claim.session, boot, now);
+    const row = this.#connection.row(sql.COUNT_AHEAD, claim.key, now, ticket.id)!;
+    return { ahead: count(row, 'ahead'), fresh: false };
   }
 
   /** Takes the claim out of the queue; whether it was there. */
   leaveQueue(key: string, claim: string): boolean {
     this.#lifetimes.forget(ticketName(claim));
-    return this.#connection.statement(sql.REMOVE_TICKET_OF).run(key, claim).changes > 0;
+    return this.#connection.run(sql.REMOVE_TICKET_OF, key, claim) > 0;
   }
 
   /** Whether the claim was given up. A tombstone that has ended is removed. */
   isGivenUp(claim: string): boolean {
-    const raw = this.#connection.exact(sql.READ_TOMBSTONE).get(claim);
+    const raw = this.#connection.row(sql.READ_TOMBSTONE, claim);
     if (raw === undefined) return false;
-    if (this.tombstoneLeftMs(raw as RawRow) > 0) return true;
-    this.#connection.statement(sql.REMOVE_TOMBSTONE).run(claim);
+    if (this.tombstoneLeftMs(raw) > 0) return true;
+    this.#connection.run(sql.REMOVE_TOMBSTONE, claim);
     return false;
   }
 
   /** Refuses the claim's acquires for `ms`; leaving a tombstone again never shortens that. */
   leaveTombstone(claim: string, ms: number): void {
     const { boot, since, deadline } = this.#lifetimes.lasting(ms);
-    this.#connection.statement(sql.LEAVE_TOMBSTONE).run(claim, boot, since, deadline);
+    this.#connection.run(sql.LEAVE_TOMBSTONE, claim, boot, since, deadline);
   }
 
   /** How many live tickets a key has. */
   waiting(key: string): number {
     const { boot } = this.#lifetimes;
-    const row = this.#connection.statement(sql.COUNT_TICKETS).get(key, boot, this.#lifetimes.nowMs());
-    return (row as { readonly waiting: number }).waiting;
+    return count(this.#connection.row(sql.COUNT_TICKETS, key, boot, this.#lifetimes.nowMs())!, 'waiting');
   }
 
   /** How long the lease lasts; 0 or less: it is over. */
@@ -132,52 +129,50 @@ export class LockQueue {
   }
 
   /** How long the tombstone stands. */
-  tombstoneLeftMs(raw: RawRow): number {
-    return this.#lifetimes.leftMs(`tombstone ${String(raw['claim'])}`, String(raw['since']), lifetime(raw));
+  tombstoneLeftMs(row: Row): number {
+    return this.#lifetimes.leftMs(`tombstone ${text(row, 'claim')}`, String(row['since']), lifetime(row));
   }
 
   #firstTicket(key: string): TicketRow | undefined {
-    const raw = this.#connection.exact(sql.FIRST_TICKET).get(key);
-    return raw === undefined ? undefined : ticketRow(raw as RawRow);
+    const raw = this.#connection.row(sql.FIRST_TICKET, key);
+    return raw === undefined ? undefined : ticketRow(raw);
   }
 
   #give(key: string, ticket: TicketRow): LockRow {
     const { claim, session, label, run } = ticket;
     const life = this.#lifetimes.lasting(ticket.ticketTtlMs);
-    const row = this.#connection
-      .exact(sql.HAND_OVER)
-      .get(
-        claim,
-        this.#leastToken(ticket.floor),
-        session,
-        label,
-        run,
-        life.boot,
-        life.since,
-        life.deadline,
-        key,
-      );
-    const { token } = row as { readonly token: bigint };
+    const row = this.#connection.row(
+      sql.HAND_OVER,
+      claim,
+      this.#leastToken(ticket.floor),
+      session,
+      label,
+      run,
+      life.boot,
+      life.since,
+      life.deadline,
+      key,
+    );
+    const token = integer(row!, 'token');
     return { key, claim, token, session, holder: { label, ...(run === null ? {} : { run }) }, ...life };
   }
 
   #addTicket(claim: Claim): void {
     const { boot, since, deadline } = this.#lifetimes.lasting(claim.ticketTtlMs);
     const { key, id, session, holder, floor, ticketTtlMs } = claim;
-    this.#connection
-      .statement(sql.ADD_TICKET)
-      .run(
-        key,
-        session,
-        holder.label,
-        holder.run ?? null,
-        id,
-        floor ?? 0n,
-        ticketTtlMs,
-        boot,
-        since,
-        deadline,
-      );
+    this.#connection.run(
+      sql.ADD_TICKET,
+      key,
+      session,
+      holder.label,
+      holder.run ?? null,
+      id,
+      floor ?? 0n,
+      ticketTtlMs,
+      boot,
+      since,
+      deadline,
+    );
   }
 
   /** Tokens grow by the statements; the wall clock keeps them growing where the file was lost (S2). */

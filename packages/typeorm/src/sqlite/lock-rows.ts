@@ -1,6 +1,7 @@
-/** Rows of the lock tables as statements answer them, with every integer as `bigint`, and as the backend uses them. */
+/** Rows of the lock tables, as the backend uses them. */
 import type { Holder } from '@guard/core';
 import type { Lifetime } from '../lifetime.js';
+import { count, integer, text, textOrNull, type Row } from '../row.js';
 
 /** A held key, or one whose lease ran out unmet. */
 export interface LockRow extends Lifetime {
@@ -31,56 +32,53 @@ export interface Look {
   readonly ahead: number;
 }
 
-/** A row as it comes from the driver. */
-export type RawRow = Readonly<Record<string, string | bigint | null>>;
-
 /** The lock of a row. */
-export function lockRow(raw: RawRow): LockRow {
-  const run = raw['run'];
+export function lockRow(row: Row): LockRow {
+  const run = textOrNull(row, 'run');
   return {
-    key: raw['key'] as string,
-    claim: raw['claim'] as string,
-    token: raw['token'] as bigint,
-    session: raw['session'] as string,
-    holder: { label: raw['label'] as string, ...(typeof run === 'string' ? { run } : {}) },
-    ...lifetime(raw),
+    key: text(row, 'key'),
+    claim: text(row, 'claim'),
+    token: integer(row, 'token'),
+    session: text(row, 'session'),
+    holder: { label: text(row, 'label'), ...(run === null ? {} : { run }) },
+    ...lifetime(row),
   };
 }
 
 /** The ticket of a row. */
-export function ticketRow(raw: RawRow): TicketRow {
+export function ticketRow(row: Row): TicketRow {
   return {
-    id: raw['id'] as bigint,
-    claim: raw['claim'] as string,
-    session: raw['session'] as string,
-    label: raw['label'] as string,
-    run: raw['run'] as string | null,
-    floor: raw['floor'] as bigint,
-    ticketTtlMs: Number(raw['ticket_ttl']),
-    ...lifetime(raw),
+    id: integer(row, 'id'),
+    claim: text(row, 'claim'),
+    session: text(row, 'session'),
+    label: text(row, 'label'),
+    run: textOrNull(row, 'run'),
+    floor: integer(row, 'floor'),
+    ticketTtlMs: count(row, 'ticket_ttl'),
+    ...lifetime(row),
   };
 }
 
 /** What one look showed. */
-export function lookRow(raw: RawRow): Look {
-  const lock = lockRow(raw);
-  const givenUp = raw['given_up'] === 1n;
-  if (raw['ticket'] === null) return { lock, givenUp, ahead: 0 };
+export function lookRow(row: Row): Look {
+  const lock = lockRow(row);
+  const givenUp = integer(row, 'given_up') === 1n;
+  if (row['ticket'] === null) return { lock, givenUp, ahead: 0 };
   return {
     lock,
     givenUp,
-    ahead: Number(raw['ahead']),
+    ahead: count(row, 'ahead'),
     ticket: {
-      boot: raw['ticket_boot'] as string,
-      since: Number(raw['ticket_since']),
-      deadline: Number(raw['ticket_deadline']),
-      ticketTtlMs: Number(raw['ticket_ttl']),
-      sessionDeadline: Number(raw['session_deadline']),
+      boot: text(row, 'ticket_boot'),
+      since: count(row, 'ticket_since'),
+      deadline: count(row, 'ticket_deadline'),
+      ticketTtlMs: count(row, 'ticket_ttl'),
+      sessionDeadline: count(row, 'session_deadline'),
     },
   };
 }
 
 /** The columns of a limited life. */
-export function lifetime(raw: RawRow): Lifetime {
-  return { boot: raw['boot'] as string, since: Number(raw['since']), deadline: Number(raw['deadline']) };
+export function lifetime(row: Row): Lifetime {
+  return { boot: text(row, 'boot'), since: count(row, 'since'), deadline: count(row, 'deadline') };
 }

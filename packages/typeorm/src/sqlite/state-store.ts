@@ -16,9 +16,9 @@ import type {
 import type { Connection } from '../connection.js';
 import type { GuardFileParts } from '../guard-file.js';
 import type { Lifetimes } from '../lifetime.js';
+import { integer, text } from '../row.js';
 import * as sql from '../statements/sqlite-state.js';
 import { entryRow, isForgotten, storedEntry, type EntryRow } from './entry-rows.js';
-import type { RawRow } from './lock-rows.js';
 import { endOfPrefix } from './prefix.js';
 import { StateWatches } from './state-watch.js';
 
@@ -93,8 +93,8 @@ export class SqliteState implements StateStore {
   }
 
   #row(key: string): EntryRow | undefined {
-    const raw = this.#connection.exact(sql.READ_ENTRY).get(key);
-    return raw === undefined ? undefined : entryRow(raw as RawRow);
+    const raw = this.#connection.row(sql.READ_ENTRY, key);
+    return raw === undefined ? undefined : entryRow(raw);
   }
 
   #write(write: StateWrite): WriteAnswer {
@@ -111,13 +111,22 @@ export class SqliteState implements StateStore {
   #put(write: StateWrite, last: EntryRow | undefined, present: boolean): bigint {
     const { key, value, writeId } = write;
     const least = nextToken(0n, this.#clock.now().wallMs);
-    const next = this.#connection.exact(sql.NEXT_VERSION).get(least) as { readonly last: bigint };
+    const next = integer(this.#connection.row(sql.NEXT_VERSION, least)!, 'last');
     const fence = write.fence ?? last?.fence;
     const { boot, since, deadline } = this.#life(write, present ? last : undefined);
-    this.#connection
-      .statement(sql.WRITE_ENTRY)
-      .run(key, value, next.last, writeId, fence?.lock ?? null, fence?.token ?? null, boot, since, deadline);
-    return next.last;
+    this.#connection.run(
+      sql.WRITE_ENTRY,
+      key,
+      value,
+      next,
+      writeId,
+      fence?.lock ?? null,
+      fence?.token ?? null,
+      boot,
+      since,
+      deadline,
+    );
+    return next;
   }
 
   #life(
@@ -136,7 +145,7 @@ export class SqliteState implements StateStore {
     const entries: StoredEntry[] = [];
     let length = 0;
     for (let first = from; ;) {
-      const rows = this.#connection.exact(sql.SCAN_ENTRIES).all(first, end, STRETCH) as RawRow[];
+      const rows = this.#connection.rows(sql.SCAN_ENTRIES, first, end, STRETCH);
       for (const row of rows.map(entryRow)) {
         const entry = storedEntry(row, this.#lifetimes);
         if (entry === null) continue;
@@ -146,7 +155,7 @@ export class SqliteState implements StateStore {
       }
       if (rows.length < STRETCH) return { entries };
       // U+0000 is in no key, so this is the first text after the last one.
-      first = `${rows.at(-1)!['key'] as string}\0`;
+      first = `${text(rows.at(-1)!, 'key')}\0`;
     }
   }
 
@@ -159,13 +168,13 @@ export class SqliteState implements StateStore {
   }
 
   #walk(): void {
-    const rows = this.#connection.exact(sql.WALK_ENTRIES).all(this.#walkedTo, STRETCH) as RawRow[];
+    const rows = this.#connection.rows(sql.WALK_ENTRIES, this.#walkedTo, STRETCH);
     for (const row of rows.map(entryRow)) {
       if (!isForgotten(row, this.#lifetimes)) continue;
-      this.#connection.statement(sql.REMOVE_ENTRY).run(row.id);
+      this.#connection.run(sql.REMOVE_ENTRY, row.id);
       this.#lifetimes.forget(row.key);
     }
-    this.#walkedTo = rows.length < STRETCH ? 0n : (rows.at(-1)!['id'] as bigint);
+    this.#walkedTo = rows.length < STRETCH ? 0n : integer(rows.at(-1)!, 'id');
   }
 }
 

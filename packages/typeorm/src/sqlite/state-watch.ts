@@ -9,9 +9,9 @@
 import { FENCE_KEPT_MS, type Clock, type StateChange, type Subscription, type Timer } from '@guard/core';
 import type { Connection } from '../connection.js';
 import type { Lifetimes } from '../lifetime.js';
+import { integer, text } from '../row.js';
 import * as sql from '../statements/sqlite-state.js';
 import { entryRow, storedEntry, type EntryRow } from './entry-rows.js';
-import type { RawRow } from './lock-rows.js';
 import { endOfPrefix } from './prefix.js';
 
 type Listener = (change: StateChange) => void;
@@ -102,9 +102,7 @@ export class StateWatches {
   /** Delivers what was written since; whether there may be more. */
   async #deliverPage(): Promise<boolean> {
     const rows = await this.#connection.use(POLL_MS, () =>
-      this.#lastVersion() === this.#seen
-        ? []
-        : (this.#connection.exact(sql.CHANGED_ENTRIES).all(this.#seen, PAGE) as RawRow[]),
+      this.#lastVersion() === this.#seen ? [] : this.#connection.rows(sql.CHANGED_ENTRIES, this.#seen, PAGE),
     );
     for (const row of rows.map(entryRow)) {
       this.#seen = row.version;
@@ -130,13 +128,12 @@ export class StateWatches {
     const end = endOfPrefix(prefix);
     for (let from: string | undefined = prefix; from !== undefined;) {
       const first: string = from;
-      const rows = await this.#connection.use(
-        PATIENCE_MS,
-        () => this.#connection.exact(sql.SCAN_ENTRIES).all(first, end, PAGE) as RawRow[],
+      const rows = await this.#connection.use(PATIENCE_MS, () =>
+        this.#connection.rows(sql.SCAN_ENTRIES, first, end, PAGE),
       );
       yield* rows.map(entryRow);
       // U+0000 is in no key, so this is the first text after the last one.
-      from = rows.length < PAGE ? undefined : `${rows.at(-1)!['key'] as string}\0`;
+      from = rows.length < PAGE ? undefined : `${text(rows.at(-1)!, 'key')}\0`;
     }
   }
 
@@ -154,7 +151,7 @@ export class StateWatches {
   }
 
   #lastVersion(): bigint {
-    const row = this.#connection.exact(sql.LAST_VERSION).get() as { readonly last: bigint } | undefined;
-    return row?.last ?? 0n;
+    const row = this.#connection.row(sql.LAST_VERSION);
+    return row === undefined ? 0n : integer(row, 'last');
   }
 }

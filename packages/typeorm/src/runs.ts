@@ -1,0 +1,37 @@
+/** `typeormRuns`: runs in the application's own database, in tables that people can query. */
+import { systemClock, systemRandom, type RunStore } from '@guard/core';
+import type { DataSource } from 'typeorm';
+import { Connection } from './connection.js';
+import { targetOf } from './dialect.js';
+import type { TypeormOptions } from './guard-file.js';
+import { Lifetimes } from './lifetime.js';
+import { machineTime } from './machine-time.js';
+import { SqliteRuns } from './sqlite/run-store.js';
+import { tableNames, type TableOptions } from './tables.js';
+
+/** Options of `typeormRuns`. */
+export interface TypeormRunsOptions extends TypeormOptions, TableOptions {}
+
+/**
+ * A run store in the data source's database. Its tables are made by `guardMigrations()` or `ensureSchema()`; without
+ * them every call says `schema-missing`. Guard writes through a connection of its own, so nothing of it joins the
+ * application's transactions, except what `completeRun` and `assertFence` are handed a manager for (S9).
+ *
+ * The data source need not be initialized, and is never closed.
+ *
+ * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad prefix.
+ */
+export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
+  const { file, driver, nativeBinding, key } = targetOf(dataSource);
+  const { clock = systemClock, random = systemRandom } = options;
+  return new SqliteRuns({
+    name: options.name ?? `sqlite:${file}`,
+    file,
+    connection: new Connection({
+      ...{ driver, file, create: false, synchronous: 'FULL', nativeBinding, key, clock, random },
+    }),
+    lifetimes: new Lifetimes(machineTime(options.clock)),
+    clock,
+    tables: tableNames(options),
+  });
+}

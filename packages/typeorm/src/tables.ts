@@ -1,0 +1,39 @@
+/** Names of the tables that Guard has in the application's database. */
+import { invalidArgument } from '@guard/core';
+
+/** What the names of Guard's tables in the application's database start with. */
+export interface TableOptions {
+  /** Letters, digits and underscores, at most 32, not starting with a digit. Default `'guard_'`. */
+  readonly prefix?: string;
+}
+
+/** One name for each table. */
+export interface TableNames {
+  readonly run: string;
+  readonly runEvent: string;
+  readonly task: string;
+  readonly node: string;
+  readonly fence: string;
+}
+
+/**
+ * The names for a prefix. They are written into statements as they are, so nothing but plain identifiers passes.
+ *
+ * @throws GuardError `invalid-argument`: not a prefix of an identifier.
+ */
+export function tableNames({ prefix = 'guard_' }: TableOptions = {}): TableNames {
+  if (typeof prefix !== 'string' || !/^[A-Za-z_][A-Za-z0-9_]{0,31}$/.test(prefix)) {
+    throw invalidArgument(
+      'prefix',
+      prefix,
+      'must be at most 32 letters, digits and underscores, no digit first',
+    );
+  }
+  return {
+    run: `${prefix}run`,
+    runEvent: `${prefix}run_event`,
+    task: `${prefix}task`,
+    node: `${prefix}node`,
+    fence: `${prefix}fence`,
+  };
+}
