@@ -3,9 +3,9 @@ import type { AcquireOptions, Lock, LockApi, LockSet, LockStatus, TryOptions } f
 import type { LockInfo } from '../port/lock-backend.js';
 import { currentFrame, runInFrame } from '../runtime/context.js';
 import type { Events } from '../runtime/events.js';
-import { Lease } from '../runtime/held-lock.js';
+import type { Lease } from '../runtime/held-lock.js';
 import type { Locks } from '../runtime/locks.js';
-import type { ClaimRequest } from '../runtime/lock-service.js';
+import type { ClaimOutcome, ClaimRequest } from '../runtime/lock-service.js';
 import { marginMs, parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey, fullKey, type Key } from '../value/key.js';
@@ -40,12 +40,19 @@ export class LockFacade implements LockApi {
   async withLock<T>(key: Key, ...rest: readonly unknown[]): Promise<T> {
     const [options, work] = rest.length > 1 ? rest : [undefined, rest[0]];
     checkFunction('work', work);
-    const lease = await this.grantOf(this.request(key, options as AcquireOptions | undefined));
-    return this.running.track(() => this.runUnder(lease, work as (lock: Lock) => T | PromiseLike<T>));
+    const request = this.request(key, options as AcquireOptions | undefined);
+    const lease = granted(request, await this.locks.claim(request));
+    this.running.enter();
+    try {
+      return await this.runUnder(lease, work as (lock: Lock) => T | PromiseLike<T>);
+    } finally {
+      this.running.leave();
+    }
   }
 
-  acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
-    return settled(async () => handle(await this.grantOf(this.request(key, options))));
+  async acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
+    const request = this.request(key, options);
+    return handle(granted(request, await this.locks.claim(request)));
   }
 
   async tryAcquire(key: Key, options?: TryOptions): Promise<Lock | null> {
@@ -99,15 +106,6 @@ export class LockFacade implements LockApi {
     return value as T;
   }
 
-  private async grantOf(request: ClaimRequest): Promise<Lease> {
-    const outcome = await this.locks.claim(request);
-    if (outcome.status === 'granted') return outcome.lock as Lease;
-    const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
-    throw new GuardError('lock-busy', `lock ${request.shownKey} is held by somebody else${wait}`, {
-      key: request.shownKey,
-    });
-  }
-
   /** One after the other in the order of their keys, so that two sets cannot block each other; all or none. */
   private async grantsOf(requests: readonly ClaimRequest[]): Promise<LockSet> {
     const endMonoMs = this.locks.clock.now().monoMs + (requests[0]?.waitMs ?? 0);
@@ -115,7 +113,7 @@ export class LockFacade implements LockApi {
     try {
       for (const request of requests) {
         const leftMs = Math.max(0, endMonoMs - this.locks.clock.now().monoMs);
-        leases.push(handle(await this.grantOf({ ...request, waitMs: leftMs })));
+        leases.push(handle(granted(request, await this.locks.claim({ ...request, waitMs: leftMs }))));
       }
       const set = new HeldSet(leases);
       set.assertHeld();
@@ -214,7 +212,10 @@ function handle(lease: Lease): Lease {
   return lease;
 }
 
-/** Bad input of an asynchronous call rejects, like everything else about it. */
-async function settled<T>(call: () => Promise<T>): Promise<T> {
-  return call();
+/** A wait that ended is the caller's error; everything else was thrown already. */
+function granted(request: ClaimRequest, outcome: ClaimOutcome): Lease {
+  if (outcome.status === 'granted') return outcome.lock as Lease;
+  const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
+  const message = `lock ${request.shownKey} is held by somebody else${wait}`;
+  throw new GuardError('lock-busy', message, { key: request.shownKey });
 }

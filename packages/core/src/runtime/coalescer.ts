@@ -28,6 +28,8 @@ export interface CoalescerOptions<Op, Answer> {
   readonly deadlines: Scheduler;
   readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
   readonly maxBatch: number;
+  /** Sees every landing before its sink does: the watch over the backend's health. */
+  readonly watch?: (landing: Landing<Answer>) => void;
 }
 
 const MAX_IN_FLIGHT = 2;
@@ -36,6 +38,8 @@ const SMALLEST_CAP = 8;
 const COMPACT_AT = 1_024;
 /** A backend that answers without I/O would let timers starve: after so long the event loop gets a turn. */
 const TURN_MS = 4;
+/** The clock is looked at once in so many flights. */
+const LOOK_EVERY = 8;
 
 interface Entry<Op, Answer> {
   readonly key: string;
@@ -83,6 +87,7 @@ class Lane<Op, Answer> {
   private flights = 0;
   private inFlightOps = 0;
   private turnStartedMs = -Infinity;
+  private flightsInTurn = 0;
   private yielding = false;
 
   constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
@@ -135,7 +140,7 @@ class Lane<Op, Answer> {
   }
 
   private fly(batch: Entry<Op, Answer>[]): void {
-    const { clock, deadlines, send } = this.options;
+    const { clock, deadlines } = this.options;
     const sentAt = clock.now();
     this.flights += 1;
     this.inFlightOps += batch.length;
@@ -144,23 +149,35 @@ class Lane<Op, Answer> {
       entry.sent = true;
       timeoutMs = Math.min(timeoutMs, entry.timeoutMs);
     }
-    let landed = false;
-    const land = (answers: readonly Answer[] | undefined, cause: unknown): void => {
-      if (landed) return;
-      landed = true;
-      deadlines.cancel(timeout);
-      this.land(batch, answers, cause, sentAt);
-    };
-    const timeout: Due = {
+    const flight: Due & { landed: boolean } = {
       dueMonoMs: 0,
       slot: -1,
-      fire: () => land(undefined, new Error(`the backend did not answer within ${timeoutMs} ms`)),
+      landed: false,
+      fire: () => {
+        flight.landed = true;
+        this.land(batch, undefined, new Error(`the backend did not answer within ${timeoutMs} ms`), sentAt);
+      },
     };
-    deadlines.schedule(timeout, sentAt.monoMs + timeoutMs);
-    attempt(() => send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op))).then(
-      (answers) => land(answers, new Error('the backend answered fewer operations than it was asked')),
+    deadlines.schedule(flight, sentAt.monoMs + timeoutMs);
+    const land = (answers: readonly Answer[] | undefined, cause: unknown): void => {
+      if (flight.landed) return;
+      flight.landed = true;
+      deadlines.cancel(flight);
+      this.land(batch, answers, cause, sentAt);
+    };
+    this.send(batch).then(
+      (answers) => land(answers, undefined),
       (cause: unknown) => land(undefined, cause),
     );
+  }
+
+  /** A send that throws is a flight that fails. */
+  private send(batch: readonly Entry<Op, Answer>[]): Promise<readonly Answer[]> {
+    try {
+      return this.options.send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op));
+    } catch (cause) {
+      return Promise.reject(cause as Error);
+    }
   }
 
   private land(
@@ -172,22 +189,24 @@ class Lane<Op, Answer> {
     this.flights -= 1;
     this.inFlightOps -= batch.length;
     for (const entry of batch) this.leave(entry);
-    batch.forEach((entry, index) => {
+    for (let index = 0; index < batch.length; index += 1) {
       const answer = answers?.[index];
-      entry.sink(answer === undefined ? { ok: false, cause, sentAt } : { ok: true, answer, sentAt });
-    });
+      const landing: Landing<Answer> =
+        answer === undefined ? { ok: false, cause: cause ?? tooFew(), sentAt } : { ok: true, answer, sentAt };
+      this.options.watch?.(landing);
+      batch[index]!.sink(landing);
+    }
     this.nextFlight();
   }
 
   /** Sends on, or gives the event loop a turn first where flights come back without one. */
   private nextFlight(): void {
-    const { clock } = this.options;
-    const nowMs = clock.now().monoMs;
-    if (nowMs - this.turnStartedMs < TURN_MS) {
-      if (!this.yielding) this.pump();
-      return;
-    }
     if (this.yielding) return;
+    const { clock } = this.options;
+    this.flightsInTurn += 1;
+    if (this.flightsInTurn % LOOK_EVERY !== 0 || clock.now().monoMs - this.turnStartedMs < TURN_MS) {
+      return this.pump();
+    }
     this.yielding = true;
     clock.yield(() => {
       this.yielding = false;
@@ -202,7 +221,6 @@ class Lane<Op, Answer> {
   }
 }
 
-/** A send that throws is a flight that fails. */
-async function attempt<T>(send: () => Promise<T>): Promise<T> {
-  return send();
+function tooFew(): Error {
+  return new Error('the backend answered fewer operations than it was asked');
 }

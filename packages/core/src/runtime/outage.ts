@@ -35,11 +35,33 @@ export function unavailable(what: string, cause: unknown, inDoubt = false): Guar
  */
 export function defaultPolicy(clock: Clock): Policy {
   if (clock !== systemClock) return { execute: (fn) => fn() };
-  const breaker = circuitBreaker(handleAll, {
+  return new Breaker();
+}
+
+/** The breaker that is built in. In health it is not even passed: it learns of the first fault by `failed`. */
+class Breaker implements Policy {
+  private troubled = false;
+  private readonly breaker = circuitBreaker(handleAll, {
     halfOpenAfter: HALF_OPEN_AFTER_MS,
     breaker: new ConsecutiveBreaker(FAULTS_TO_OPEN),
   });
-  return { execute: (fn) => breaker.execute(fn) };
+
+  execute<T>(fn: () => Promise<T>): Promise<T> {
+    return this.troubled ? this.inTrouble(fn) : fn();
+  }
+
+  /** A call that did not pass the breaker failed. */
+  failed(cause: unknown): void {
+    if (this.troubled) return;
+    this.troubled = true;
+    this.breaker.execute(() => Promise.reject(cause as Error)).catch(() => undefined);
+  }
+
+  private async inTrouble<T>(fn: () => Promise<T>): Promise<T> {
+    const value = await this.breaker.execute(fn);
+    this.troubled = false;
+    return value;
+  }
 }
 
 /** Watches the answers of one backend. */
@@ -54,12 +76,11 @@ export class Outage {
   ) {}
 
   /** Runs a call under the policy. A broken circuit is answered with what broke it. */
-  async guarded<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await this.policy.execute(call);
-    } catch (cause) {
+  guarded<T>(call: () => Promise<T>): Promise<T> {
+    if (!this.down) return this.policy.execute(call);
+    return this.policy.execute(call).catch((cause: unknown) => {
       throw isBrokenCircuitError(cause) && this.rootCause !== undefined ? this.rootCause : cause;
-    }
+    });
   }
 
   /** The backend said something. */
@@ -73,6 +94,7 @@ export class Outage {
   /** The backend could not be asked. */
   failed(cause: unknown): void {
     this.rootCause = cause;
+    if (this.policy instanceof Breaker) this.policy.failed(cause);
     if (this.down) return;
     this.down = true;
     this.events.emit('backend-unavailable', { backend: this.backend, cause });

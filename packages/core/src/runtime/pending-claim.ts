@@ -44,7 +44,7 @@ export class PendingClaim implements WaitingClaim, Due {
   private lastSentMonoMs: number | undefined;
   /** An acquire under this id was sent and its answer is not known. */
   private unanswered = false;
-  private readonly retry: Due = { dueMonoMs: 0, slot: -1, fire: () => this.ask() };
+  private retry: Due | undefined;
 
   constructor(
     private readonly host: ClaimHost,
@@ -88,7 +88,7 @@ export class PendingClaim implements WaitingClaim, Due {
   /** Sends the acquire (again): under the same id it is the same claim (S4). */
   ask(): void {
     if (this.state.phase === 'done' || this.submitted !== undefined) return;
-    this.host.waits.cancel(this.retry);
+    if (this.retry !== undefined) this.host.waits.cancel(this.retry);
     this.submitted = this.host.acquire(this.claim(), (landing) => this.landed(landing));
   }
 
@@ -164,6 +164,7 @@ export class PendingClaim implements WaitingClaim, Due {
     if (ask === 'poll') return this.host.room.polls(this);
     const failures = this.state.phase === 'done' ? 1 : this.state.told.failures;
     const { clock, random, waits } = this.host;
+    this.retry ??= { dueMonoMs: 0, slot: -1, fire: () => this.ask() };
     waits.schedule(this.retry, clock.now().monoMs + backoffMs(failures, random.fraction()));
   }
 
@@ -190,7 +191,7 @@ export class PendingClaim implements WaitingClaim, Due {
 
   private settle(end: ClaimEnd): void {
     this.host.waits.cancel(this);
-    this.host.waits.cancel(this.retry);
+    if (this.retry !== undefined) this.host.waits.cancel(this.retry);
     this.onSettled(end, this);
   }
 }

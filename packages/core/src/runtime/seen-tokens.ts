@@ -1,6 +1,6 @@
 /**
  * The largest token this process saw for each key: the last line of S2. It is sent along as the floor, and a grant
- * below it is refused. Bounded: the keys that were used longest ago are forgotten first.
+ * below it is refused. Bounded: the keys that were met first are forgotten first.
  */
 const MAX_KEYS = 10_000;
 
@@ -16,11 +16,9 @@ export class SeenTokens {
   /** Remembers a token. */
   saw(key: string, token: bigint): void {
     const known = this.tokens.get(key);
-    if (known !== undefined) {
-      this.tokens.delete(key);
-    } else if (this.tokens.size >= MAX_KEYS) {
+    if (known !== undefined && known > token) return;
+    if (known === undefined && this.tokens.size >= MAX_KEYS)
       this.tokens.delete(this.tokens.keys().next().value!);
-    }
-    this.tokens.set(key, known !== undefined && known > token ? known : token);
+    this.tokens.set(key, token);
   }
 }

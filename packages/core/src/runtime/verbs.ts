@@ -41,7 +41,7 @@ export class Verbs {
   ) {
     this.outage = new Outage(backend.name, events, policy);
     const { maxBatch, maxRenew } = backend.traits;
-    const common = { clock, deadlines, maxBatch };
+    const common = { clock, deadlines, maxBatch, watch: (landing: AnyLanding) => this.watch(landing) };
     this.acquires = new Coalescer({
       ...common,
       send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
@@ -56,21 +56,21 @@ export class Verbs {
 
   acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
     const { key, ttlMs } = claim;
-    return this.acquires.submit(this.partition(key), key, claim, flightMs(ttlMs), this.watched(sink));
+    return this.acquires.submit(this.partition(key), key, claim, flightMs(ttlMs), sink);
   }
 
   /** `leaseTtlMs`: the ttl of the lease that is renewed; an extension may ask for more. */
   renew(renewal: Renewal, leaseTtlMs: number): Promise<Landing<RenewAnswer>> {
     const { key } = renewal;
     return new Promise((resolve) => {
-      this.renewals.submit(this.partition(key), key, renewal, flightMs(leaseTtlMs), this.watched(resolve));
+      this.renewals.submit(this.partition(key), key, renewal, flightMs(leaseTtlMs), resolve);
     });
   }
 
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
     const { key } = release;
     const timeoutMs = Math.min(flightMs(ttlMs), LONGEST_RELEASE_MS);
-    this.releases.submit(this.partition(key), key, release, timeoutMs, this.watched(sink));
+    this.releases.submit(this.partition(key), key, release, timeoutMs, sink);
   }
 
   /** Asked as it is: questions are rare, and nothing is lost by asking twice. */
@@ -82,16 +82,14 @@ export class Verbs {
     return this.backend.partition?.(key) ?? '';
   }
 
-  private watched<Answer extends { readonly status: string }>(sink: Sink<Answer>): Sink<Answer> {
-    return (landing) => {
-      if (!landing.ok) this.outage.failed(landing.cause);
-      else if (landing.answer.status === 'failed')
-        this.outage.failed((landing.answer as unknown as Failed).cause);
-      else this.outage.answered();
-      sink(landing);
-    };
+  private watch(landing: AnyLanding): void {
+    if (!landing.ok) this.outage.failed(landing.cause);
+    else if (landing.answer.status === 'failed') this.outage.failed((landing.answer as Failed).cause);
+    else this.outage.answered();
   }
 }
+
+type AnyLanding = Landing<ClaimAnswer | RenewAnswer | ReleaseAnswer>;
 
 /** A hung flight is given up early enough for the lease to be asked for again. */
 function flightMs(ttlMs: number): number {
