@@ -1,0 +1,156 @@
+import { SeededRandom, VirtualClock } from '@guard/testing';
+import { Coalescer, type Landing } from '../../src/runtime/coalescer.js';
+import { Scheduler, type Due } from '../../src/runtime/scheduler.js';
+
+interface Flight {
+  readonly keys: readonly string[];
+  land(): void;
+  fail(cause: Error): void;
+}
+
+function lane(maxBatch = 64): {
+  readonly clock: VirtualClock;
+  readonly flights: Flight[];
+  readonly landings: Landing<string>[];
+  readonly submit: (key: string, timeoutMs?: number) => { withdraw(): boolean };
+} {
+  const clock = new VirtualClock();
+  const flights: Flight[] = [];
+  const landings: Landing<string>[] = [];
+  const coalescer = new Coalescer<string, string>({
+    clock,
+    deadlines: new Scheduler(clock, true),
+    maxBatch,
+    send: (keys) =>
+      new Promise((resolve, reject) => {
+        flights.push({ keys, land: () => resolve(keys.map((key) => `answer to ${key}`)), fail: reject });
+      }),
+  });
+  const submit = (key: string, timeoutMs = 5_000): { withdraw(): boolean } =>
+    coalescer.submit('', key, key, timeoutMs, (landing) => landings.push(landing));
+  return { clock, flights, landings, submit };
+}
+
+describe('a coalescer', () => {
+  it('[C2] sends at once when nothing is in flight', () => {
+    const { flights, submit } = lane();
+    submit('a');
+    expect(flights.map((flight) => flight.keys)).toEqual([['a']]);
+  });
+
+  it('[C2] gathers while two batches are in flight, half of what is outstanding in each, sorted by key', async () => {
+    const { clock, flights, submit } = lane();
+    for (let index = 0; index < 42; index += 1) submit(`k${String((index * 17) % 42).padStart(2, '0')}`);
+    expect(flights.map((flight) => flight.keys.length)).toEqual([1, 1]);
+    flights[0]!.land();
+    await clock.settle();
+    // 40 wait and one is in flight: half of 41.
+    expect(flights[2]!.keys).toHaveLength(21);
+    expect(flights[2]!.keys).toEqual([...flights[2]!.keys].sort());
+  });
+
+  it('never has one key twice in a batch or in two batches in flight', async () => {
+    const { clock, flights, submit } = lane();
+    const random = new SeededRandom(7);
+    for (let index = 0; index < 400; index += 1) submit(`k${Math.floor(random.fraction() * 9)}`);
+    const open = new Set<Flight>();
+    let seen = 0;
+    let sent = 0;
+    while (sent < 400) {
+      for (; seen < flights.length; seen += 1) {
+        open.add(flights[seen]!);
+        sent += flights[seen]!.keys.length;
+      }
+      const keys = [...open].flatMap((flight) => flight.keys);
+      expect(new Set(keys).size).toBe(keys.length);
+      expect(open.size).toBeLessThanOrEqual(2);
+      const [first] = open;
+      open.delete(first!);
+      first!.land();
+      await clock.settle();
+    }
+  });
+
+  it('[L3] gives a hung flight up, and does not let it hold the next', async () => {
+    const { clock, flights, landings, submit } = lane();
+    submit('a', 300);
+    submit('b', 300);
+    submit('a');
+    expect(flights).toHaveLength(2);
+    await clock.advance(299);
+    expect(landings).toHaveLength(0);
+    await clock.advance(1);
+    expect(landings.map((landing) => landing.ok)).toEqual([false, false]);
+    expect(flights[2]!.keys).toEqual(['a']);
+    // The late answer is not looked at.
+    flights[0]!.land();
+    await clock.settle();
+    expect(landings).toHaveLength(2);
+  });
+
+  it('[S6] tells every operation of a failed flight that nothing is known', async () => {
+    const { clock, flights, landings, submit } = lane();
+    submit('a');
+    flights[0]!.fail(new Error('reset'));
+    await clock.settle();
+    expect(landings).toEqual([expect.objectContaining({ ok: false, cause: new Error('reset') })]);
+  });
+
+  it('takes back what was not sent yet, and nothing else', async () => {
+    const { clock, flights, landings, submit } = lane();
+    const sent = submit('a');
+    submit('b');
+    const waiting = submit('c');
+    const behind = submit('a');
+    expect(sent.withdraw()).toBe(false);
+    expect(waiting.withdraw()).toBe(true);
+    expect(behind.withdraw()).toBe(true);
+    submit('a');
+    for (let index = 0; index < flights.length; index += 1) {
+      flights[index]!.land();
+      await clock.settle();
+    }
+    expect(landings).toHaveLength(3);
+  });
+
+  it('lets timers run over a backend that answers without I/O', async () => {
+    const { systemClock } = await import('../../src/index.js');
+    const deadlines = new Scheduler(systemClock, true);
+    const coalescer = new Coalescer<number, number>({
+      clock: systemClock,
+      deadlines,
+      maxBatch: 8,
+      send: (ops) => Promise.resolve(ops),
+    });
+    let fired = false;
+    const timer = systemClock.setTimer(() => (fired = true), 5);
+    const next = (): Promise<unknown> =>
+      new Promise((resolve) => coalescer.submit('', 'k', 1, 1_000, resolve));
+    // Bounded by the number of rounds, not by time: without a turn for timers it would run through all of them.
+    let rounds = 0;
+    for (; !fired && rounds < 2_000_000; rounds += 1) await next();
+    timer.cancel();
+    expect(fired).toBe(true);
+  });
+});
+
+describe('the scheduler', () => {
+  it('[C3] fires everything in the order of its time over one timer', async () => {
+    const clock = new VirtualClock();
+    const scheduler = new Scheduler(clock, false);
+    const random = new SeededRandom(11);
+    const fired: number[] = [];
+    const items = Array.from({ length: 500 }, () => {
+      const item: Due = { dueMonoMs: 0, slot: -1, fire: () => fired.push(item.dueMonoMs) };
+      scheduler.schedule(item, clock.now().monoMs + Math.floor(random.fraction() * 10_000));
+      return item;
+    });
+    for (const item of items.slice(0, 100)) scheduler.cancel(item);
+    for (const item of items.slice(100, 200)) scheduler.schedule(item, item.dueMonoMs + 5_000);
+    expect(clock.pendingTimers.total).toBe(1);
+    await clock.advance(20_000);
+    expect(fired).toHaveLength(400);
+    expect(fired).toEqual([...fired].sort((a, b) => a - b));
+    expect(clock.pendingTimers.total).toBe(0);
+  });
+});
