@@ -14,6 +14,7 @@ const runner: TestRunner = { describe, it, skip: it.skip };
 
 describeLockBackend({
   runner,
+  virtualTime: true,
   name: 'memoryLocks',
   traits: memoryLocks().traits,
   create: async () => {
@@ -25,6 +26,7 @@ describeLockBackend({
 
 describeStateStore({
   runner,
+  virtualTime: true,
   name: 'memoryState',
   traits: memoryState().traits,
   create: async () => {
@@ -36,6 +38,7 @@ describeStateStore({
 
 describeRunStore({
   runner,
+  virtualTime: true,
   name: 'kvRuns on memoryState',
   traits: kvRuns(memoryState()).traits,
   create: async () => {

@@ -2,6 +2,7 @@
  * Assertions that say in one line what a contract wants. Node's own `assert` underneath, so that any runner shows them.
  */
 import assert from 'node:assert/strict';
+import { GuardError, type GuardErrorCode } from '@guard/core';
 
 export { assert };
 
@@ -31,4 +32,11 @@ export function expectNone(problems: readonly string[], what: string): void {
 function describeAnswer(answer: { readonly status: string; readonly cause?: unknown }): string {
   const cause = answer.cause instanceof Error ? ` (${answer.cause.message})` : '';
   return `${answer.status}${cause}`;
+}
+
+/** A GuardError of the given code. */
+export function expectCode(error: unknown, code: GuardErrorCode, what: string): GuardError {
+  if (GuardError.is(error, code)) return error;
+  const shown = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  assert.fail(`${what}: expected a GuardError ${code}, got ${shown}`);
 }

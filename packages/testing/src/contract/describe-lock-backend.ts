@@ -3,7 +3,15 @@
  * The port's sentences run on the bare adapter. The guards' cases run on a stage (`guard/stage.ts`), whose header says
  * what stands for a process, a pause and a network there.
  */
-import type { LockTraits } from '@guard/core';
+import { memoryState, type LockTraits } from '@guard/core';
+import { endingCases } from './guard/ending.js';
+import { handleCases } from './guard/handling.js';
+import { limitCases } from './guard/limits.js';
+import { losingCases } from './guard/losing.js';
+import { nestingCases } from './guard/nesting.js';
+import { outageCases } from './guard/outage.js';
+import { Stage } from './guard/stage.js';
+import { waitingCases } from './guard/waiting.js';
 import { batchingCases } from './locks/batching.js';
 import { grantingCases } from './locks/granting.js';
 import { inspectingCases } from './locks/inspecting.js';
@@ -40,6 +48,28 @@ export function describeLockBackend(options: LockBackendSuite): void {
   ] as const;
   defineSuite(options, 'lock backend', traits, themes, async () => {
     const stage = new LockKit(await create(), profile);
-    return { stage, close: () => stage.close() };
+    return { stage, close: () => Promise.resolve(), cleanup: () => stage.close() };
+  });
+  const guardThemes = [
+    ['losing a lock', losingCases],
+    ['handles', handleCases],
+    ['waiting', waitingCases],
+    ['outages', outageCases],
+    ['several locks', nestingCases],
+    ['limits', limitCases],
+    ['the end', endingCases],
+  ] as const;
+  defineSuite(options, 'guard on lock backend', traits, guardThemes, async () => {
+    const place = await create();
+    const clock = place.clock;
+    const state = memoryState(clock === undefined ? {} : { clock });
+    const stage = new Stage({
+      ...(clock === undefined ? {} : { clock }),
+      profile,
+      traits,
+      connectLocks: (own) => place.connect(own),
+      connectState: () => Promise.resolve(state),
+    });
+    return { stage, close: () => stage.close(), cleanup: () => place.cleanup() };
   });
 }

@@ -23,6 +23,6 @@ export function describeRunStore(options: RunStoreSuite): void {
   ] as const;
   defineSuite(options, 'run store', traits, themes, async () => {
     const stage = new RunKit(await create(), profile);
-    return { stage, close: () => stage.close() };
+    return { stage, close: () => Promise.resolve(), cleanup: () => stage.close() };
   });
 }

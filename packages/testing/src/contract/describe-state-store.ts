@@ -29,6 +29,6 @@ export function describeStateStore(options: StateStoreSuite): void {
   ] as const;
   defineSuite(options, 'state store', traits, themes, async () => {
     const stage = new StateKit(await create(), profile);
-    return { stage, close: () => stage.close() };
+    return { stage, close: () => Promise.resolve(), cleanup: () => stage.close() };
   });
 }

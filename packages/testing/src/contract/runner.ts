@@ -16,20 +16,28 @@ export interface TestRunner {
 /** `quick`: scaled down, a whole suite within a minute. `full`: as the cases are written. */
 export type Profile = 'quick' | 'full';
 
+/** What a suite knows about its world before it runs. */
+export interface World {
+  /** The cases run on a virtual clock. */
+  readonly virtualTime: boolean;
+}
+
 /** One sentence of the contract. */
 export interface ContractCase<Stage, Traits> {
   /** A sentence; a promise or a case it shows stands in brackets. */
   readonly title: string;
   /** Why an adapter with these traits cannot run it, or `undefined`: it can. */
-  readonly unless?: (traits: Traits) => string | undefined;
+  readonly unless?: (traits: Traits, world: World) => string | undefined;
   readonly run: (stage: Stage) => Promise<void>;
 }
 
 /** A stage that a case runs on, made for this case alone. */
 export interface Opened<Stage> {
   readonly stage: Stage;
-  /** Looks at what every case must leave behind, and frees everything. */
+  /** Ends a case that went well, and looks at what every case must leave behind. */
   readonly close: () => Promise<void>;
+  /** Frees everything, whatever the case came to. */
+  readonly cleanup: () => Promise<void>;
 }
 
 /** The part of a suite's options that all suites share. */
@@ -37,6 +45,8 @@ export interface SuiteOptions {
   readonly runner: TestRunner;
   /** Names the adapter and its configuration in the titles. */
   readonly name: string;
+  /** Whether `create` gives places on a virtual clock. Default `false`: the real time. */
+  readonly virtualTime?: boolean;
   /** Default `'quick'`. */
   readonly profile?: Profile;
   /** How long one case may take in real time. Default: a minute (`quick`), ten minutes (`full`). */
@@ -60,7 +70,7 @@ export function defineSuite<Stage, Traits>(
     for (const [theme, cases] of themes) {
       runner.describe(theme, () => {
         for (const one of cases) {
-          const reason = one.unless?.(traits);
+          const reason = one.unless?.(traits, { virtualTime: options.virtualTime ?? false });
           if (reason !== undefined) runner.skip(`${one.title} (skipped: ${reason})`, () => Promise.resolve());
           else runner.it(one.title, () => runCase(one, open), timeoutMs);
         }
@@ -73,16 +83,16 @@ async function runCase<Stage, Traits>(
   one: ContractCase<Stage, Traits>,
   open: () => Promise<Opened<Stage>>,
 ): Promise<void> {
-  const { stage, close } = await open();
-  let closed = false;
+  const { stage, close, cleanup } = await open();
   try {
     await one.run(stage);
-    closed = true;
     await close();
-  } finally {
-    // The case's own error is the one to see; what closing finds after it is a consequence.
-    if (!closed) await close().catch(() => undefined);
+  } catch (error) {
+    // The case's own error is the one to see; what cleaning up finds after it is a consequence.
+    await cleanup().catch(() => undefined);
+    throw error;
   }
+  await cleanup();
 }
 
 /** How much an adapter's answers may be late on the timeline of a case. */

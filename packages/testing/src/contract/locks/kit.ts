@@ -6,6 +6,7 @@ import {
   systemRandom,
   type Claim,
   type ClaimAnswer,
+  type Clock,
   type LeaseRef,
   type LockBackend,
   type LockInfo,
@@ -21,8 +22,11 @@ import { timelineOf, type Timeline } from '../timeline.js';
 /** One place where locks are kept, made for one case. */
 export interface LockPlace {
   readonly backend: LockBackend;
-  /** A further, independent connection to the same place; for a backend in memory the same object. */
-  connect(): Promise<LockBackend>;
+  /**
+   * A further, independent connection to the same place; for a backend in memory the same object. `clock`: where the
+   * adapter has timers of its own, they run on this clock, which can be stopped like a process.
+   */
+  connect(clock?: Clock): Promise<LockBackend>;
   /** The clock that the place runs on, where that is a virtual one. Default: the real time. */
   readonly clock?: VirtualClock;
   /** Closes the connections, and removes what only the adapter knows how to find. */

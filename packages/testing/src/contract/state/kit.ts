@@ -4,6 +4,7 @@
  */
 import {
   systemRandom,
+  type Clock,
   type StateStore,
   type StateWrite,
   type StoredEntry,
@@ -17,8 +18,11 @@ import { timelineOf, type Timeline } from '../timeline.js';
 /** One place where state is kept, made for one case. */
 export interface StatePlace {
   readonly store: StateStore;
-  /** A further, independent connection to the same place; for a store in memory the same object. */
-  connect(): Promise<StateStore>;
+  /**
+   * A further, independent connection to the same place; for a store in memory the same object. `clock`: where the
+   * adapter has timers of its own, they run on this clock, which can be stopped like a process.
+   */
+  connect(clock?: Clock): Promise<StateStore>;
   /** The clock that the place runs on, where that is a virtual one. Default: the real time. */
   readonly clock?: VirtualClock;
   /** Closes the connections, and removes what only the adapter knows how to find. */
