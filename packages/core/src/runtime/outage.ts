@@ -21,12 +21,17 @@ export function isPermanent(cause: unknown): boolean {
 /** The error for a backend that could not be asked. A permanent fault already says better what is wrong. */
 export function unavailable(what: string, cause: unknown, inDoubt = false): GuardError {
   if (isPermanent(cause)) return cause as GuardError;
-  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  const why = cause instanceof Error ? `: ${withoutSecrets(cause.message)}` : '';
   return new GuardError(
     'unavailable',
     `${what}${why}`,
     cause === undefined ? { inDoubt } : { cause, inDoubt },
   );
+}
+
+/** Drivers write addresses with user and password into their errors, and messages end in logs. The cause keeps all. */
+function withoutSecrets(text: string): string {
+  return text.replace(/:\/\/[^/@\s]*@/g, '://…@');
 }
 
 /**
