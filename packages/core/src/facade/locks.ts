@@ -167,9 +167,8 @@ export function checkTtl(argument: string, ttl: unknown, defaultMs: number, minT
   if (ttlMs < minTtlMs)
     throw invalidArgument(argument, ttlMs, `must be at least ${minTtlMs} ms on this backend`);
   const margin = marginMs(ttlMs);
-  if (margin * 2 > ttlMs)
-    throw invalidArgument(argument, ttlMs, `must be at least twice its margin of ${margin} ms`);
-  return ttlMs;
+  if (margin * 4 <= ttlMs) return ttlMs;
+  throw invalidArgument(argument, ttlMs, `must be at least four times its margin of ${margin} ms`);
 }
 
 function renewOf(renew: unknown, ttlMs: number): number | false {

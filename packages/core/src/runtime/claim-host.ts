@@ -12,6 +12,8 @@ export interface WaitingClaim {
   readonly id: string;
   readonly plan: ClaimPlan;
   readonly request: ClaimRequest;
+  /** Asked for by work that is under a lock or run already: a closing guard lets it finish. */
+  readonly nested: boolean;
   /** Whether a request is on its way. */
   readonly isAsking: boolean;
   /** Sends the acquire again. */

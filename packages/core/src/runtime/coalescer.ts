@@ -28,6 +28,11 @@ export interface CoalescerOptions<Op, Answer> {
   readonly deadlines: Scheduler;
   readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
   readonly maxBatch: number;
+  /**
+   * What is due together travels together: operations of one turn share a batch as large as the backend takes, so
+   * that their latency does not add up. For renewals, which run against a deadline.
+   */
+  readonly together?: boolean;
   /** Sees every landing before its sink does: the watch over the backend's health. */
   readonly watch?: (landing: Landing<Answer>) => void;
 }
@@ -106,8 +111,18 @@ class Lane<Op, Answer> {
     this.tails.set(key, entry);
     if (tail === undefined) this.queue.push(entry);
     else tail.next = entry;
-    if (!this.yielding) this.pump();
+    if (this.options.together) this.pumpSoon();
+    else if (!this.yielding) this.pump();
     return { withdraw: () => !entry.sent && (entry.withdrawn = true) };
+  }
+
+  private pumpSoon(): void {
+    if (this.yielding) return;
+    this.yielding = true;
+    queueMicrotask(() => {
+      this.yielding = false;
+      this.pump();
+    });
   }
 
   private pump(): void {
@@ -125,9 +140,7 @@ class Lane<Op, Answer> {
   }
 
   private gather(): Entry<Op, Answer>[] {
-    const queued = this.queue.length - this.head;
-    const half = Math.ceil((queued + this.inFlightOps) / 2);
-    const cap = Math.min(this.options.maxBatch, Math.max(SMALLEST_CAP, half));
+    const cap = this.cap();
     const batch: Entry<Op, Answer>[] = [];
     while (batch.length < cap && this.head < this.queue.length) {
       const entry = this.queue[this.head]!;
@@ -137,6 +150,13 @@ class Lane<Op, Answer> {
     }
     if (batch.length > 1) batch.sort((a, b) => compareText(a.key, b.key));
     return batch;
+  }
+
+  private cap(): number {
+    const { maxBatch, together } = this.options;
+    if (together) return maxBatch;
+    const outstanding = this.queue.length - this.head + this.inFlightOps;
+    return Math.min(maxBatch, Math.max(SMALLEST_CAP, Math.ceil(outstanding / 2)));
   }
 
   private fly(batch: Entry<Op, Answer>[]): void {

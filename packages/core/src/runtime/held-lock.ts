@@ -35,10 +35,12 @@ export class Lease implements HeldLock, Due {
   readonly key: string;
   readonly fullKey: string;
   readonly token: bigint;
-  readonly claim: string;
   readonly ttlMs: number;
   dueMonoMs = 0;
   slot = -1;
+  // Private to the language: a copy of the handle, however made, carries no proof of ownership (S3).
+  readonly #host: LeaseHost;
+  readonly #claim: string;
   /** Handed out by `acquire`: nobody tells when the work under it settles, so `close` gives it back at once. */
   isHandle = false;
   private state: LeaseState;
@@ -46,19 +48,17 @@ export class Lease implements HeldLock, Due {
   private renewDueMonoMs: number;
   private renewing = false;
   private failures = 0;
-  private controller: AbortController | undefined;
-  private listeners: Set<() => void> | undefined;
-  private releasing: Promise<ReleaseResult> | undefined;
+  #controller: AbortController | undefined;
+  #listeners: Set<() => void> | undefined;
+  #releasing: Promise<ReleaseResult> | undefined;
   /** What the lease was when the guard closed under it. */
   private dropped: (LeaseState & { readonly trust: Trust }) | undefined;
 
-  constructor(
-    private readonly host: LeaseHost,
-    parts: LeaseParts,
-  ) {
+  constructor(host: LeaseHost, parts: LeaseParts) {
+    this.#host = host;
     this.key = parts.shownKey;
     this.fullKey = parts.key;
-    this.claim = parts.claim;
+    this.#claim = parts.claim;
     this.token = parts.token;
     this.ttlMs = parts.ttlMs;
     this.renewMs = parts.renewMs;
@@ -68,20 +68,24 @@ export class Lease implements HeldLock, Due {
   }
 
   get signal(): AbortSignal {
-    this.controller ??= new AbortController();
+    this.#controller ??= new AbortController();
     this.look();
     // A lock that was lost before anybody asked for its signal has told nobody yet.
-    if (this.state.phase === 'lost' && !this.controller.signal.aborted)
-      this.controller.abort(this.lossError());
-    return this.controller.signal;
+    if (this.state.phase === 'lost' && !this.#controller.signal.aborted)
+      this.#controller.abort(this.lossError());
+    return this.#controller.signal;
+  }
+
+  get claim(): string {
+    return this.#claim;
   }
 
   get backendName(): string {
-    return this.host.backend.name;
+    return this.#host.backend.name;
   }
 
   isHeld(): boolean {
-    if (mayAct(this.state, this.host.clock.now())) return true;
+    if (mayAct(this.state, this.#host.clock.now())) return true;
     this.look();
     return false;
   }
@@ -103,22 +107,22 @@ export class Lease implements HeldLock, Due {
 
   async assertHeldSoon(): Promise<void> {
     for (this.look(); this.state.phase === 'suspect'; this.look())
-      await pause(this.host.clock, VERDICT_POLL_MS);
+      await pause(this.#host.clock, VERDICT_POLL_MS);
     this.assertHeld();
   }
 
   remainingMs(): number {
     this.look();
-    return remainingMs(this.state, this.host.clock.now());
+    return remainingMs(this.state, this.#host.clock.now());
   }
 
   async extend(duration: Duration): Promise<void> {
-    return extendLease(this.host, this, parseDuration('extend', duration, { minMs: this.host.minTtlMs }));
+    return extendLease(this.#host, this, parseDuration('extend', duration, { minMs: this.#host.minTtlMs }));
   }
 
   release(): Promise<ReleaseResult> {
-    this.releasing ??= this.startRelease();
-    return this.releasing;
+    this.#releasing ??= this.startRelease();
+    return this.#releasing;
   }
 
   letGo(): void {
@@ -146,7 +150,7 @@ export class Lease implements HeldLock, Due {
   look(): void {
     const { phase } = this.state;
     if (phase !== 'held' && phase !== 'suspect') return;
-    this.step({ type: 'looked', now: this.host.clock.now(), suspectMs: this.suspectMs() });
+    this.step({ type: 'looked', now: this.#host.clock.now(), suspectMs: this.suspectMs() });
   }
 
   onLost(listener: () => void): () => void {
@@ -155,8 +159,8 @@ export class Lease implements HeldLock, Due {
       listener();
       return () => undefined;
     }
-    this.listeners = (this.listeners ?? new Set()).add(listener);
-    return () => this.listeners?.delete(listener);
+    this.#listeners = (this.#listeners ?? new Set()).add(listener);
+    return () => this.#listeners?.delete(listener);
   }
 
   /** Whether a renewal is due within `slackMs`: it can go along with others. */
@@ -170,7 +174,7 @@ export class Lease implements HeldLock, Due {
     if (this.state.phase !== 'held' && this.state.phase !== 'suspect') return;
     if (this.wantsRenewal() && this.renewDueMonoMs <= nowMonoMs) this.renewNow();
     this.scheduleNext();
-    this.host.renewAlongWith(nowMonoMs);
+    this.#host.renewAlongWith(nowMonoMs);
   }
 
   /** The renewal travels with another one. */
@@ -210,16 +214,16 @@ export class Lease implements HeldLock, Due {
     if (this.dropped !== undefined) return this.releaseDropped(this.dropped);
     const { state } = this;
     if (state.phase === 'lost' || state.phase === 'released') return Promise.resolve('lost');
-    this.host.leases.cancel(this);
-    this.host.left(this);
-    return new ReleaseTask(this.host, this, state.trust, (event) => this.step(event)).run();
+    this.#host.leases.cancel(this);
+    this.#host.left(this);
+    return new ReleaseTask(this.#host, this, state.trust, (event) => this.step(event)).run();
   }
 
   /** For the holder the lock is lost already; for everybody else it is free only now. */
   private releaseDropped(dropped: LeaseState & { readonly trust: Trust }): Promise<ReleaseResult> {
     let given: LeaseState = dropped;
     const step = (event: LeaseEvent): LeaseState => (given = leaseStep(given, event).state);
-    return new ReleaseTask(this.host, this, dropped.trust, step).run();
+    return new ReleaseTask(this.#host, this, dropped.trust, step).run();
   }
 
   private step(event: LeaseEvent): LeaseState {
@@ -232,24 +236,24 @@ export class Lease implements HeldLock, Due {
   }
 
   private tellLost(): void {
-    this.host.leases.cancel(this);
-    this.host.left(this);
+    this.#host.leases.cancel(this);
+    this.#host.left(this);
     const reason = this.state.phase === 'lost' ? this.state.reason : '';
-    this.controller?.abort(this.lossError());
-    for (const listener of this.listeners ?? []) listener();
-    this.listeners = undefined;
-    this.host.events.emit('lock-lost', { key: this.key, token: this.token, reason });
+    this.#controller?.abort(this.lossError());
+    for (const listener of this.#listeners ?? []) listener();
+    this.#listeners = undefined;
+    this.#host.events.emit('lock-lost', { key: this.key, token: this.token, reason });
   }
 
   private tellSuspect(): void {
-    this.host.events.emit('lock-suspect', { key: this.key, token: this.token });
+    this.#host.events.emit('lock-suspect', { key: this.key, token: this.token });
     this.renewNow();
     this.scheduleNext();
   }
 
   private renewNow(): void {
     this.renewing = true;
-    void this.host.renew(this, this.ttlMs).then((landing) => {
+    void this.#host.renew(this, this.ttlMs).then((landing) => {
       this.renewing = false;
       this.landed(landing, this.ttlMs);
     });
@@ -257,7 +261,7 @@ export class Lease implements HeldLock, Due {
 
   /** A renewal, or an extension, was answered. */
   landed(landing: Landing<RenewAnswer>, ttlMs: number): void {
-    const { clock, random } = this.host;
+    const { clock, random } = this.#host;
     const now = clock.now();
     if (!landing.ok || landing.answer.status === 'failed') {
       this.failures += 1;
@@ -292,6 +296,6 @@ export class Lease implements HeldLock, Due {
     const deadline =
       state.phase === 'held' ? state.trust.sentAt.monoMs + state.trust.trustMs : state.verdictByMonoMs;
     const next = this.wantsRenewal() ? Math.min(deadline, this.renewDueMonoMs) : deadline;
-    this.host.leases.schedule(this, next);
+    this.#host.leases.schedule(this, next);
   }
 }

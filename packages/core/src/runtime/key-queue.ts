@@ -23,6 +23,10 @@ export class KeyQueue implements Due {
   private ahead = 0;
   private failures = 0;
   private lastAskMonoMs = -Infinity;
+  /** When the request was sent that last refreshed every ticket; a newcomer's first request refreshes its own only. */
+  private refreshedMonoMs = 0;
+  /** A third of the shortest ticket's life. */
+  private periodMs = Infinity;
 
   constructor(
     private readonly host: ClaimHost,
@@ -40,25 +44,24 @@ export class KeyQueue implements Due {
 
   /** A ticket was made or refreshed. */
   refreshed(claim: WaitingClaim, view: QueueView, ahead: number | undefined): void {
-    this.claims.add(claim);
-    this.failures = 0;
+    if (this.claims.size === 0 || this.claims.has(claim)) this.refreshedMonoMs = view.sentAt.monoMs;
+    this.join(claim);
     // An answer that was overtaken by a newer one says nothing new.
     if (this.view === undefined || view.sentAt.monoMs >= this.view.sentAt.monoMs) this.view = view;
     if (claim === this.first()) this.ahead = ahead ?? 0;
-    this.scheduleNext(claim);
+    this.scheduleNext();
   }
 
   /** The claim is one of those that poll. */
   polls(claim: WaitingClaim): void {
-    this.claims.add(claim);
-    this.failures = 0;
+    this.join(claim);
     this.ahead = 0;
-    this.scheduleNext(claim);
+    this.scheduleNext();
   }
 
-  failed(claim: WaitingClaim): void {
+  failed(): void {
     this.failures += 1;
-    this.scheduleNext(claim);
+    this.scheduleNext();
   }
 
   /** The claim ended; `true`: nobody is left. */
@@ -95,19 +98,24 @@ export class KeyQueue implements Due {
     first.ask();
   }
 
+  private join(claim: WaitingClaim): void {
+    this.claims.add(claim);
+    this.failures = 0;
+    this.periodMs = Math.min(this.periodMs, claim.plan.ticketTtlMs / 3);
+  }
+
   private first(): WaitingClaim | undefined {
     return this.claims.values().next().value;
   }
 
-  private scheduleNext(claim: WaitingClaim): void {
-    const nowMs = this.host.clock.now().monoMs;
-    const refreshMs = claim.plan.ticketTtlMs / 3;
-    const sentMs = this.view?.sentAt.monoMs ?? nowMs;
-    const fraction = this.host.random.fraction();
-    if (this.failures > 0) return this.host.waits.schedule(this, nowMs + backoffMs(this.failures, fraction));
-    if (this.isPushing()) return this.host.waits.schedule(this, sentMs + refreshMs);
+  private scheduleNext(): void {
+    const { clock, random, waits } = this.host;
+    const nowMs = clock.now().monoMs;
+    const fraction = random.fraction();
+    if (this.failures > 0) return waits.schedule(this, nowMs + backoffMs(this.failures, fraction));
+    if (this.isPushing()) return waits.schedule(this, this.refreshedMonoMs + this.periodMs);
     const turnMs = (POLL_FROM_MS + POLL_SPREAD_MS * fraction) * (1 + this.ahead);
-    const next = Math.max(nowMs + Math.min(turnMs, refreshMs), this.lastAskMonoMs + SHORTEST_POLL_MS);
-    this.host.waits.schedule(this, next);
+    const next = nowMs + Math.min(turnMs, this.periodMs);
+    waits.schedule(this, Math.max(next, this.lastAskMonoMs + SHORTEST_POLL_MS));
   }
 }

@@ -20,7 +20,7 @@ import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import { Cancels } from './cancels.js';
 import { HeldLocks } from './held-locks.js';
 import type { Landing, Sink, Submitted } from './coalescer.js';
-import { holdsInContext } from './context.js';
+import { currentFrame, holdsInContext } from './context.js';
 import type { Events } from './events.js';
 import { Lease } from './held-lock.js';
 import type { Grant } from './lease-host.js';
@@ -67,7 +67,7 @@ export class Locks implements LockService, ClaimHost {
   private readonly seen = new SeenTokens();
   private readonly verbs: Verbs;
   private claimCount = 0;
-  private closed = false;
+  private phase: 'open' | 'closing' | 'closed' = 'open';
 
   constructor(options: LocksOptions) {
     const { backend, clock, events } = options;
@@ -92,7 +92,9 @@ export class Locks implements LockService, ClaimHost {
 
   claim(request: ClaimRequest): Promise<ClaimOutcome> {
     const { signal } = request;
-    if (this.closed) return Promise.reject(closedError());
+    const nested = currentFrame() !== undefined;
+    if (this.phase === 'closed' || (this.phase === 'closing' && !nested))
+      return Promise.reject(closedError());
     if (signal?.aborted) return Promise.reject(abortedError(request));
     if (request.waitMs > 0 && holdsInContext(this.backend, request.key)) {
       const message = `lock ${request.shownKey} is held by the code that asks for it: waiting would never end`;
@@ -109,6 +111,7 @@ export class Locks implements LockService, ClaimHost {
           this.ended(claim, end, resolve, reject);
         },
         startedAt,
+        nested,
       );
       this.pending.set(claim.id, claim);
       claim.start();
@@ -116,7 +119,7 @@ export class Locks implements LockService, ClaimHost {
   }
 
   async inspect(keys: readonly string[]): Promise<readonly LockInfo[]> {
-    if (this.closed) throw closedError();
+    if (this.phase === 'closed') throw closedError();
     return retrying(this, INSPECT_BUDGET_MS, 'inspecting locks', () => this.verbs.inspect({ keys }));
   }
 
@@ -132,10 +135,10 @@ export class Locks implements LockService, ClaimHost {
     });
   }
 
-  /** Refuses new claims and ends the waiting ones. */
+  /** Refuses new claims and ends the waiting ones, except those of work that is under a lock and wants to finish. */
   stopClaiming(): void {
-    this.closed = true;
-    for (const claim of [...this.pending.values()]) claim.giveUp('closed');
+    this.phase = 'closing';
+    for (const claim of [...this.pending.values()]) if (!claim.nested) claim.giveUp('closed');
   }
 
   /** Gives back the locks that were handed out to the application: their holders are told first. */
@@ -145,6 +148,8 @@ export class Locks implements LockService, ClaimHost {
 
   /** Tells everybody who still works under a lock that it is lost. */
   dropAll(): void {
+    this.phase = 'closed';
+    for (const claim of [...this.pending.values()]) claim.giveUp('closed');
     this.held.dropAll();
   }
 

@@ -51,6 +51,7 @@ export class PendingClaim implements WaitingClaim, Due {
     readonly request: ClaimRequest,
     private readonly onSettled: ClaimSettled,
     startedAt: Instant,
+    readonly nested: boolean,
   ) {
     this.id = host.nextClaimId();
     this.plan = {

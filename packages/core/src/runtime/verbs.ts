@@ -3,6 +3,7 @@
  * releases and cancels never do, since they are what keeps an outage from doing harm. Every answer tells the outage
  * watch whether the backend is there.
  */
+import { trustMs } from '../machine/claim.js';
 import type { Clock, Policy } from '../port/clock.js';
 import type {
   Claim,
@@ -49,6 +50,7 @@ export class Verbs {
     this.renewals = new Coalescer({
       ...common,
       maxBatch: maxRenew ?? maxBatch,
+      together: true,
       send: (batch) => backend.renew(batch),
     });
     this.releases = new Coalescer({ ...common, send: (batch) => backend.release(batch) });
@@ -56,7 +58,9 @@ export class Verbs {
 
   acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
     const { key, ttlMs } = claim;
-    return this.acquires.submit(this.partition(key), key, claim, flightMs(ttlMs), sink);
+    // A grant that comes after its own deadline is of no use; until then it is.
+    const timeoutMs = Math.min(LONGEST_FLIGHT_MS, trustMs(ttlMs));
+    return this.acquires.submit(this.partition(key), key, claim, timeoutMs, sink);
   }
 
   /** `leaseTtlMs`: the ttl of the lease that is renewed; an extension may ask for more. */

@@ -44,7 +44,7 @@ export class WaitingRoom implements Room {
   }
 
   failed(claim: WaitingClaim): void {
-    this.queues.get(claim.request.key)?.failed(claim);
+    this.queues.get(claim.request.key)?.failed();
   }
 
   leave(claim: WaitingClaim): void {

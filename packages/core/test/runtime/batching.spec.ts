@@ -8,7 +8,10 @@ interface Flight {
   fail(cause: Error): void;
 }
 
-function lane(maxBatch = 64): {
+function lane(
+  maxBatch = 64,
+  together = false,
+): {
   readonly clock: VirtualClock;
   readonly flights: Flight[];
   readonly landings: Landing<string>[];
@@ -21,6 +24,7 @@ function lane(maxBatch = 64): {
     clock,
     deadlines: new Scheduler(clock, true),
     maxBatch,
+    together,
     send: (keys) =>
       new Promise((resolve, reject) => {
         flights.push({ keys, land: () => resolve(keys.map((key) => `answer to ${key}`)), fail: reject });
@@ -47,6 +51,13 @@ describe('a coalescer', () => {
     // 40 wait and one is in flight: half of 41.
     expect(flights[2]!.keys).toHaveLength(21);
     expect(flights[2]!.keys).toEqual([...flights[2]!.keys].sort());
+  });
+
+  it('[C3] sends renewals of one turn together, as many as the backend takes', async () => {
+    const { clock, flights, submit } = lane(30, true);
+    for (let index = 0; index < 50; index += 1) submit(`k${index}`);
+    await clock.settle();
+    expect(flights.map((flight) => flight.keys.length)).toEqual([30, 20]);
   });
 
   it('never has one key twice in a batch or in two batches in flight', async () => {

@@ -223,6 +223,24 @@ describe('a claim', () => {
   });
 });
 
+describe('a ticket', () => {
+  it('[L2] is refreshed in time however many others join its queue', async () => {
+    const { clock, process } = stage();
+    const [a, b] = [process(), process()];
+    const lock = await a.guard.acquire('q');
+    const first = watch(b.guard.acquire('q', { wait: '5m' }));
+    for (let second = 0; second < 20; second += 1) {
+      await clock.advance(1_000);
+      void b.guard.acquire('q', { wait: '5m' }).catch(() => undefined);
+    }
+    await clock.advance(10);
+    expect((await a.guard.inspect('q')).waiting).toBe(21);
+    await lock.release();
+    await clock.advance(10);
+    expect(first.value?.isHeld()).toBe(true);
+  });
+});
+
 describe('closing a guard', () => {
   it('ends waiting claims, gives handles back at once, and lets work go on for the grace', async () => {
     const { clock, process } = stage();
@@ -247,6 +265,26 @@ describe('closing a guard', () => {
     expect((await b.guard.inspect('work')).held).toBe(false);
     await expect(a.guard.acquire('x')).rejects.toMatchObject({ code: 'closed' });
     await other.release();
+  });
+
+  it('lets work that is under a lock take further locks within the grace, and nobody else', async () => {
+    const { clock, process } = stage();
+    const { guard } = process({ grace: '10s' });
+    let go = (): void => undefined;
+    const work = watch(
+      guard.withLock('outer', async () => {
+        await new Promise<void>((resolve) => (go = resolve));
+        return guard.withLock('inner', () => 'finished');
+      }),
+    );
+    await clock.advance(10);
+    const closing = watch(guard.close());
+    await clock.advance(10);
+    await expect(guard.tryAcquire('inner')).rejects.toMatchObject({ code: 'closed' });
+    go();
+    await clock.advance(100);
+    expect(work.value).toBe('finished');
+    expect(closing.settled).toBe(true);
   });
 
   it('[L3] tells work that outlives the grace that its lock is lost, and gives the lock back once it settled', async () => {
