@@ -94,3 +94,30 @@ export type {
 export type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions } from './api/state.js';
 export type { GuardEvents, GuardListener } from './api/event.js';
 export { currentLock } from './facade/current-lock.js';
+
+// single runs
+export { activeRun, currentRun } from './runtime/current-run.js';
+export { MAX_RECORDED_BYTES } from './api/run.js';
+export type { CompletableRun } from './runtime/active-run.js';
+export type { PreparedWrite } from './runtime/run-book.js';
+export type {
+  Backoff,
+  CallOptions,
+  Codec,
+  CreateRunOptions,
+  DecisionOptions,
+  Run,
+  RunApi,
+  RunListOptions,
+  RunOptions,
+  RunOutcome,
+  RunSettings,
+  RunsApi,
+  RunView,
+  SkipReason,
+  StartOptions,
+  Task,
+  TaskOptions,
+} from './api/run.js';
+export type { LeftAlone } from './machine/run-admission.js';
+export type { OnCrash } from './machine/run-move.js';

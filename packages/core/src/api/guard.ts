@@ -1,10 +1,11 @@
 /** The guard: the object that an application makes once. */
 import type { GuardEvents, GuardListener } from './event.js';
 import type { LockApi } from './lock.js';
+import type { RunApi } from './run.js';
 import type { StateApi } from './state.js';
 
 /** Locks, state and runs of one application on its backends. */
-export interface Guard extends LockApi {
+export interface Guard extends LockApi, RunApi {
   /** Separates applications on one backend. */
   readonly namespace: string;
   /** Versioned state. */
@@ -13,8 +14,9 @@ export interface Guard extends LockApi {
   on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void;
   /**
    * Ends the guard, once, within its grace and little more (L3): refuses new work, ends waiting claims (`closed`),
-   * gives back locks that `acquire` handed out, lets work under `withLock` and runs go on for the grace, tells what
-   * still runs that its lock is lost, and gives back what settled. Clients that were handed in stay open.
+   * gives back locks that `acquire` handed out, asks runs to finish (`stopSignal`), lets work under `withLock` and runs
+   * go on for the grace, tells what still runs to stop, and gives back what settled. Clients that were handed in stay
+   * open.
    */
   close(): Promise<void>;
 }

@@ -4,8 +4,11 @@ import type { GuardEvents, GuardListener } from '../api/event.js';
 import type { Guard } from '../api/guard.js';
 import type { AcquireOptions, Lock, LockSet, LockStatus, TryOptions } from '../api/lock.js';
 import type { GuardOptions } from '../api/options.js';
+import type { Run, RunOptions, RunOutcome, RunsApi, StartOptions, Task, TaskOptions } from '../api/run.js';
 import type { StateApi } from '../api/state.js';
-import type { Clock, Random } from '../port/clock.js';
+import { kvRuns } from '../kv/runs.js';
+import type { Clock, Policy, Random } from '../port/clock.js';
+import type { RunStore } from '../port/run-store.js';
 import { systemClock } from '../runtime/clock.js';
 import { Events } from '../runtime/events.js';
 import { Locks } from '../runtime/locks.js';
@@ -19,6 +22,7 @@ import { checkNamespace, type Key } from '../value/key.js';
 import { checkOptions } from '../value/options.js';
 import { LockFacade, checkTtl } from './locks.js';
 import { Running } from './running.js';
+import { createRunFacade, type RunFacade } from './runs.js';
 import { StateFacade } from './state.js';
 
 const OPTIONS: readonly (keyof GuardOptions)[] = [
@@ -37,6 +41,7 @@ const OPTIONS: readonly (keyof GuardOptions)[] = [
   'random',
 ];
 const LONGEST_LABEL = 200;
+const KEPT_KEYS_MS = 90 * 86_400_000;
 /** After the grace, work that was told to stop has this long to settle. */
 const LAST_CALL_MS = 1_000;
 
@@ -62,6 +67,7 @@ class GuardImpl implements Guard {
   private readonly lockFacade: LockFacade;
   private readonly states: States | undefined;
   private readonly stateFacade: StateFacade | undefined;
+  private readonly runFacade: RunFacade | undefined;
   private readonly graceMs: number;
   private closing: Promise<void> | undefined;
 
@@ -73,7 +79,7 @@ class GuardImpl implements Guard {
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? systemRandom;
     this.graceMs = parseDuration('grace', options.grace ?? '20s', { minMs: 0 });
-    const policy = (): NonNullable<GuardOptions['policy']> => options.policy ?? defaultPolicy(this.clock);
+    const policy = (): Policy => options.policy ?? defaultPolicy(this.clock);
     const { clock, random, events } = this;
     this.locks = new Locks({
       backend: options.locks,
@@ -94,6 +100,9 @@ class GuardImpl implements Guard {
       this.states = new States({ store: options.state, clock, random, events, policy: policy() });
       this.stateFacade = new StateFacade(this.states, this.namespace, random, events);
     }
+    const runs =
+      options.runs ?? (options.state === undefined ? undefined : kvRuns(options.state, { random }));
+    if (runs !== undefined) this.runFacade = this.runsOf(runs, options, defaults.ttlMs, policy());
   }
 
   get state(): StateApi {
@@ -127,6 +136,33 @@ class GuardImpl implements Guard {
     return this.lockFacade.forceRelease(key, options);
   }
 
+  run<T>(task: string, work: (run: Run) => T | PromiseLike<T>): Promise<RunOutcome<T>>;
+  run<T>(task: string, options: RunOptions, work: (run: Run) => T | PromiseLike<T>): Promise<RunOutcome<T>>;
+  async run<T>(task: string, ...rest: readonly unknown[]): Promise<RunOutcome<T>> {
+    return this.runPart.run(task, ...(rest as [RunOptions, () => T]));
+  }
+
+  task<I = void, T = unknown>(
+    name: string,
+    work: (run: Run, input: I) => T | PromiseLike<T>,
+  ): Task<I, Awaited<T>>;
+  task<I = void, T = unknown>(
+    name: string,
+    options: TaskOptions<I>,
+    work: (run: Run, input: I) => T | PromiseLike<T>,
+  ): Task<I, Awaited<T>>;
+  task<I, T>(name: string, ...rest: readonly unknown[]): Task<I, Awaited<T>> {
+    return this.runPart.task(name, ...(rest as [TaskOptions<I>, (run: Run, input: I) => T]));
+  }
+
+  get runs(): RunsApi {
+    return this.runPart.runs;
+  }
+
+  async start(options?: StartOptions): Promise<void> {
+    return this.runPart.start(options);
+  }
+
   on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void {
     return this.events.on(event, listener);
   }
@@ -136,15 +172,56 @@ class GuardImpl implements Guard {
     return this.closing;
   }
 
+  private get runPart(): RunFacade {
+    if (this.runFacade !== undefined) return this.runFacade;
+    throw new GuardError(
+      'invalid-argument',
+      `this guard has no run store: hand one in as 'runs', or a 'state'`,
+    );
+  }
+
+  private runsOf(runs: RunStore, options: GuardOptions, ttlMs: number, policy: Policy): RunFacade {
+    const { clock, random, events, namespace } = this;
+    const { onUnavailable = 'throw' } = options;
+    if (onUnavailable !== 'throw' && onUnavailable !== 'skip') {
+      throw invalidArgument('onUnavailable', onUnavailable, `must be 'throw' or 'skip'`);
+    }
+    const { minTtlMs } = options.locks.traits;
+    return createRunFacade({
+      ...{ locks: this.locks, runs, clock, random, namespace, events, policy },
+      label: labelOf(options),
+      defaults: { ttlMs, minTtlMs, onUnavailable },
+      sweepIntervalMs: parseDuration('sweepInterval', options.sweepInterval ?? '10s', { minMs: 10 }),
+      retain: retentionOf(options.retain),
+    });
+  }
+
   private async shutDown(): Promise<void> {
+    const runs = this.runFacade?.close(this.graceMs) ?? Promise.resolve();
     this.locks.stopClaiming();
     this.locks.closeHandles();
-    await atMost(this.clock, this.graceMs, this.running.drained());
+    await atMost(this.clock, this.graceMs, Promise.all([this.running.drained(), runs]));
+    // Runs were told to stop: those that do so in time are handed back under their locks.
+    await atMost(this.clock, LAST_CALL_MS, runs);
     this.locks.dropAll();
     await atMost(this.clock, LAST_CALL_MS, this.running.drained());
     await this.locks.close(LAST_CALL_MS);
     this.states?.close();
   }
+}
+
+function retentionOf(retain: GuardOptions['retain']): {
+  readonly recordsMs: number;
+  readonly keysMs: number;
+} {
+  checkOptions('retain', retain, ['runs', 'keys']);
+  const recordsMs = parseDuration('retain.runs', retain?.runs ?? '30d');
+  const keysMs = parseDuration('retain.keys', retain?.keys ?? Math.max(KEPT_KEYS_MS, recordsMs));
+  if (keysMs >= recordsMs) return { recordsMs, keysMs };
+  throw new GuardError(
+    'invalid-argument',
+    `retain.keys (${keysMs} ms) must not be shorter than retain.runs (${recordsMs} ms)`,
+  );
 }
 
 function labelOf(options: GuardOptions): string {

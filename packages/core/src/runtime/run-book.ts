@@ -16,7 +16,7 @@ import { isPermanent, type Outage, unavailable } from './outage.js';
 import { pause, within } from './pause.js';
 
 /** How long an ordinary question or write is repeated. */
-const BUDGET_MS = 5_000;
+const BUDGET_MS = 15_000;
 /** A call that is not answered by then is given up and sent again. */
 const CALL_MS = 5_000;
 /** How often one write may find its own record changed (by an alarm, or its own progress) and start over. */
