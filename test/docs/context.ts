@@ -1,0 +1,26 @@
+/**
+ * What code samples of the documentation use without showing it. A sample names what it needs in a comment above it:
+ * `<!-- setup: guard, settle -->`. Each sample gets a context of its own.
+ */
+import { createGuard, memoryLocks, memoryState, systemClock, type Guard } from '@guard/core';
+
+const guards: Guard[] = [];
+
+/** A new context. */
+export function setup() {
+  const guard = createGuard({ locks: memoryLocks(), state: memoryState() });
+  guards.push(guard);
+  return {
+    guard,
+    // Somebody else's functions and data.
+    settle: async (..._: unknown[]): Promise<number> => 2,
+    sendInvoice: async (..._: unknown[]): Promise<void> => undefined,
+    accounts: ['ada', 'grace'],
+    clock: systemClock,
+  };
+}
+
+/** Closes the guards of every context so far. */
+export async function closeAll(): Promise<void> {
+  await Promise.all(guards.splice(0).map((guard) => guard.close()));
+}
