@@ -46,6 +46,8 @@ export interface ConnectionOptions {
   readonly synchronous: 'NORMAL' | 'FULL';
   /** Prepares a file that was just opened; runs again when it met a busy file. */
   readonly prepare?: (database: SqliteDatabase) => void;
+  /** Whether a write would disturb somebody in this process just now. */
+  readonly avoid?: () => boolean;
   readonly nativeBinding?: string | undefined;
   readonly key?: string | undefined;
   readonly clock: Clock;
@@ -54,10 +56,14 @@ export interface ConnectionOptions {
 
 /** The longest pause before a busy file is asked again: long enough for others to finish, short enough to be fair. */
 const MAX_PAUSE_MS = 2;
+/** How long `avoid` is heeded: whoever is in the way for longer has to live with what happens. */
+const MAX_COURTESY_MS = 500;
 /** How often it is checked that the path still leads to the file that is open. */
 const CHECK_FILE_MS = 1_000;
 /** How long calls may follow each other in microtasks before timers and I/O get their turn. */
 const MAX_TURN_MS = 10;
+
+const DISTURBS = new GuardError('unavailable', 'a write would disturb a transaction of the application');
 
 /** A connection that is opened on first use, again after a fault, and never waits inside a call. */
 export class Connection {
@@ -68,6 +74,8 @@ export class Connection {
   #checkedMs = 0;
   #turnStartMs: number | undefined;
   #waiters = 0;
+  /** Whether a write that would disturb somebody is put off. */
+  #courteous = false;
   #closed = false;
 
   constructor(options: ConnectionOptions) {
@@ -84,7 +92,7 @@ export class Connection {
     await this.#breathe();
     // Whoever comes while others wait for the file waits too: a stream of newcomers must not pass them for ever.
     if (this.#waiters === 0) {
-      const first = this.#try(work);
+      const first = this.#try(work, patienceMs > 0);
       if (!('busy' in first)) return first.value;
       if (patienceMs <= 0) throw first.busy;
     }
@@ -94,6 +102,7 @@ export class Connection {
   /** Runs `work` in a write transaction; whatever goes wrong, none stays open. */
   immediate<T>(work: () => T): T {
     const database = this.#open();
+    if (this.#courteous && this.#options.avoid?.() === true) throw DISTURBS;
     this.run('BEGIN IMMEDIATE');
     try {
       const result = work();
@@ -134,23 +143,28 @@ export class Connection {
     try {
       for (;;) {
         await new Promise<void>((wake) => void clock.setTimer(wake, random.fraction() * MAX_PAUSE_MS));
-        const next = this.#try(work);
+        const waitedMs = clock.now().monoMs - startMs;
+        const next = this.#try(work, waitedMs < Math.min(MAX_COURTESY_MS, patienceMs / 2));
         if (!('busy' in next)) return next.value;
-        if (clock.now().monoMs - startMs >= patienceMs) throw next.busy;
+        if (waitedMs >= patienceMs) throw next.busy;
       }
     } finally {
       this.#waiters -= 1;
     }
   }
 
-  #try<T>(work: (connection: Connection) => T): { readonly value: T } | { readonly busy: unknown } {
+  #try<T>(
+    work: (connection: Connection) => T,
+    courteous: boolean,
+  ): { readonly value: T } | { readonly busy: unknown } {
     if (this.#closed) throw new GuardError('closed', `the connection to ${this.#options.file} was closed`);
+    this.#courteous = courteous;
     try {
       this.#checkFile();
       this.#open();
       return { value: work(this) };
     } catch (error) {
-      if (isBusy(error)) return { busy: error };
+      if (error === DISTURBS || isBusy(error)) return { busy: error };
       // After any other fault of the file a new connection tells what is really there, also after a repair.
       if (sqliteCode(error) !== undefined) this.#drop();
       throw error;
@@ -220,7 +234,8 @@ export class Connection {
 
 /** The code of an error of SQLite, such as `SQLITE_BUSY`; `undefined` for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
+  // Not by its class: under a test runner the driver is loaded more than once, and then so is the class.
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined;
 }
 

@@ -6,7 +6,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { GuardError, invalidArgument } from '@guard/core';
 import type { DataSource } from 'typeorm';
-import type { SqliteDriver } from './connection.js';
+import type { SqliteDatabase, SqliteDriver } from './connection.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
 export interface SqliteTarget {
@@ -19,6 +19,8 @@ export interface SqliteTarget {
   readonly nativeBinding: string | undefined;
   /** Encryption key, where the application's driver takes one. */
   readonly key: string | undefined;
+  /** Whether the application's own connection is in the middle of a transaction. */
+  readonly inTransaction: () => boolean;
 }
 
 /** The databases that Guard knows how to use. A dialect adds its own shape. */
@@ -39,6 +41,12 @@ export function targetOf(dataSource: DataSource): Target {
   );
 }
 
+/** What TypeORM's driver has loaded; its connection is there once the data source is initialized. */
+interface LoadedDriver {
+  readonly sqlite: SqliteDriver;
+  readonly databaseConnection?: SqliteDatabase;
+}
+
 function sqliteTarget(
   options: Extract<DataSource['options'], { type: 'better-sqlite3' }>,
   driver: DataSource['driver'],
@@ -52,14 +60,16 @@ function sqliteTarget(
     );
   }
   const file = realFile(resolve(database));
+  const loaded = driver as unknown as LoadedDriver;
   return {
     type: 'sqlite',
     file,
     guardFile: `${file}-guard`,
     // The very library that the application loaded: a second copy of SQLite in one process breaks its file locks.
-    driver: (driver as unknown as { readonly sqlite: SqliteDriver }).sqlite,
+    driver: loaded.sqlite,
     nativeBinding: options.nativeBinding,
     key: options.key,
+    inTransaction: () => loaded.databaseConnection?.inTransaction === true,
   };
 }
 

@@ -7,6 +7,9 @@ export { typeormRuns } from './runs.js';
 export type { TypeormOptions } from './guard-file.js';
 export type { TypeormRunsOptions } from './runs.js';
 
+// inside a transaction of the application
+export { assertFence, completeRun } from './transaction.js';
+
 // tables in the application's database
 export { ensureSchema, guardMigrations } from './migrations.js';
 export type { MigrationClass } from './migrations.js';

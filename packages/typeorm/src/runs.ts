@@ -6,6 +6,7 @@ import { targetOf } from './dialect.js';
 import type { TypeormOptions } from './guard-file.js';
 import { Lifetimes } from './lifetime.js';
 import { machineTime } from './machine-time.js';
+import { rememberRunTables } from './run-tables.js';
 import { SqliteRuns } from './sqlite/run-store.js';
 import { tableNames, type TableOptions } from './tables.js';
 
@@ -22,16 +23,20 @@ export interface TypeormRunsOptions extends TypeormOptions, TableOptions {}
  * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad prefix.
  */
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
-  const { file, driver, nativeBinding, key } = targetOf(dataSource);
-  const { clock = systemClock, random = systemRandom } = options;
+  const { file, driver, nativeBinding, key, inTransaction } = targetOf(dataSource);
+  const { name = `sqlite:${file}`, clock = systemClock, random = systemRandom } = options;
+  const tables = tableNames(options);
+  rememberRunTables(dataSource, name, tables);
   return new SqliteRuns({
-    name: options.name ?? `sqlite:${file}`,
+    name,
     file,
     connection: new Connection({
       ...{ driver, file, create: false, synchronous: 'FULL', nativeBinding, key, clock, random },
+      // A transaction that has read and not written yet would fail if somebody else wrote now (in WAL mode).
+      avoid: inTransaction,
     }),
     lifetimes: new Lifetimes(machineTime(options.clock)),
     clock,
-    tables: tableNames(options),
+    tables,
   });
 }

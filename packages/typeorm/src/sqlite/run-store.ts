@@ -43,7 +43,9 @@ export interface SqliteRunsParts {
 }
 
 /** The longest time for which a busy file is asked again by one call; the run engine asks again by itself. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 4_000;
+/** For a report of progress, which `completeRun` may be waiting for inside the transaction that is in its way. */
+const PROGRESS_PATIENCE_MS = 250;
 /** Records that are pruned in one transaction, so that nobody waits for the file for long. */
 const PRUNE_STRETCH = 64;
 /** Rows that a list reads at a time, and how often, before it hands back what it has found. */
@@ -95,7 +97,8 @@ export class SqliteRuns implements RunStore {
     event: RunEvent,
   ): Promise<TransitionAnswer> {
     try {
-      return await this.#write(() => this.#records.move(namespace, expected, next, event));
+      const patienceMs = event.what === 'progress' ? PROGRESS_PATIENCE_MS : PATIENCE_MS;
+      return await this.#write(() => this.#records.move(namespace, expected, next, event), patienceMs);
     } catch (cause) {
       return { status: 'failed', cause };
     }
@@ -191,13 +194,13 @@ export class SqliteRuns implements RunStore {
     );
   }
 
-  #write<T>(work: () => T): Promise<T> {
-    return this.#use(() => this.#connection.immediate(work));
+  #write<T>(work: () => T, patienceMs = PATIENCE_MS): Promise<T> {
+    return this.#use(() => this.#connection.immediate(work), patienceMs);
   }
 
-  async #use<T>(work: () => T): Promise<T> {
+  async #use<T>(work: () => T, patienceMs = PATIENCE_MS): Promise<T> {
     try {
-      return await this.#connection.use(PATIENCE_MS, work);
+      return await this.#connection.use(patienceMs, work);
     } catch (error) {
       throw explainMissing(error, this.#file);
     }

@@ -1,0 +1,124 @@
+/**
+ * What Guard writes inside a transaction of the application, and nowhere else does it touch one (S9): the fence that
+ * refuses a stale holder together with everything it wrote, and the completion of a run together with its effects.
+ * Both go through the manager that the caller hands over, so they are committed or rolled back with the caller's work.
+ */
+import { activeRun, GuardError, invalidArgument, type Lock } from '@guard/core';
+import type { DataSource, EntityManager } from 'typeorm';
+import { targetOf } from './dialect.js';
+import { runTablesOf } from './run-tables.js';
+import { explainMissing } from './schema-missing.js';
+import { parseVersion, runColumns } from './sqlite/run-rows.js';
+import { fenceStatements } from './statements/sqlite-fence.js';
+import { runStatements } from './statements/sqlite-runs.js';
+import { tableNames, type TableOptions } from './tables.js';
+
+/**
+ * Lets the transaction go on only if no newer holder of the lock has been here: for each lock the database keeps the
+ * largest token that passed, and accepts no smaller one. The lock may come from any backend. Call it at the beginning
+ * of the transaction, so that the transaction has the write lock before it reads.
+ *
+ * @throws GuardError `stale-token`: a newer holder has been here, roll back; `lock-lost`, `lock-suspect` as for
+ * `lock.assertHeld()`; `invalid-argument`: no open transaction, or not a lock of a guard; `schema-missing`.
+ */
+export async function assertFence(
+  manager: EntityManager,
+  lock: Lock,
+  options: TableOptions = {},
+): Promise<void> {
+  const { backendName, fullKey, token, key } = checkLock(lock);
+  const dataSource = transactionOf(manager);
+  const statements = fenceStatements(tableNames(options));
+  const resource = `${backendName}|${fullKey}`;
+  const passed = await query(manager, dataSource, statements.pass, [resource, token]);
+  if (passed.length === 0) {
+    const [there] = await query(manager, dataSource, statements.read, [resource]);
+    throw new GuardError(
+      'stale-token',
+      `a holder of ${key} with token ${String(there?.['token'])} wrote before: ours is ${token}`,
+      { key },
+    );
+  }
+  lock.assertHeld();
+}
+
+/**
+ * Completes the current run inside the transaction: for effects in this database the run then happens exactly once.
+ * Commit afterwards; what the work returns later is not recorded, `value` is.
+ *
+ * @throws GuardError `stale-token`: somebody else moved the run on, roll back; `lock-lost`, `lock-suspect`;
+ * `invalid-argument`: not inside a run, no open transaction, or the run is kept in another database.
+ */
+export async function completeRun(manager: EntityManager, value?: unknown): Promise<void> {
+  const run = activeRun();
+  if (run === undefined) throw new GuardError('invalid-argument', 'completeRun must be called inside a run');
+  const dataSource = transactionOf(manager);
+  const tables = runTablesOf(dataSource, run.storeName);
+  if (tables === undefined) {
+    throw new GuardError(
+      'invalid-argument',
+      `run ${run.key} is kept in ${run.storeName}, not by a typeormRuns() of this manager's data source`,
+      { key: run.key },
+    );
+  }
+  const { expected, next, event } = await run.prepareCompletion(value);
+  const statements = runStatements(tables);
+  const version = parseVersion(expected);
+  const moved =
+    version === undefined
+      ? []
+      : await query(manager, dataSource, statements.move, [
+          ...runColumns(next),
+          ...[run.namespace, next.task, next.key, version.seq, version.version],
+        ]);
+  if (version === undefined || moved.length === 0) {
+    throw new GuardError('stale-token', `run ${run.key} of ${run.task} was moved on by somebody else`, {
+      key: run.key,
+    });
+  }
+  const { writeId, atMs, what, from, to } = event;
+  const line = [version.seq, writeId, atMs, what, from, to, JSON.stringify(event)];
+  await query(manager, dataSource, statements.addEvent, line);
+  run.settled(writeId);
+}
+
+/** A lock with what names it over all backends. */
+type NamedLock = Lock & { readonly fullKey: string; readonly backendName: string };
+
+function checkLock(lock: Lock): NamedLock {
+  const isLock = typeof lock === 'object' && lock !== null && 'fullKey' in lock && 'backendName' in lock;
+  if (!isLock) throw invalidArgument('lock', lock, 'must be a lock that a guard granted');
+  return lock as NamedLock;
+}
+
+/** The data source of an open transaction. */
+function transactionOf(manager: EntityManager): DataSource {
+  if (manager?.queryRunner?.isTransactionActive !== true) {
+    throw new GuardError(
+      'invalid-argument',
+      'manager must be that of an open transaction, as dataSource.transaction() hands it over',
+    );
+  }
+  // Up to TypeORM 0.3 it is called connection.
+  const dataSource = (manager as Partial<Pick<EntityManager, 'dataSource'>>).dataSource ?? manager.connection;
+  targetOf(dataSource);
+  return dataSource;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+async function query(
+  manager: EntityManager,
+  dataSource: DataSource,
+  statement: string,
+  parameters: readonly unknown[],
+): Promise<readonly Row[]> {
+  try {
+    const rows: unknown = await manager.query(statement, [...parameters]);
+    return Array.isArray(rows) ? (rows as readonly Row[]) : [];
+  } catch (error) {
+    const cause = (error as { readonly driverError?: unknown }).driverError ?? error;
+    const explained = explainMissing(cause, targetOf(dataSource).file);
+    throw explained === cause ? error : explained;
+  }
+}
