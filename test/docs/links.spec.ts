@@ -6,11 +6,23 @@ import { anchorsOf, blocksOf, headingsOf, linksOf, type Link, type Page } from '
 import { pages } from './support/pages.js';
 
 const all = pages();
+/** Where a file that a page names may stand, besides in the folder of the page. */
+const SOURCES = ['.', 'packages/core/src', 'packages/typeorm/src', 'packages/testing/src'];
 const BACKEND_HEADINGS = ['Example', 'Guarantees', 'How it works', 'Options'];
 
 describe('the documentation', () => {
   it('has no link that leads nowhere', () => {
     expect(all.flatMap((page) => linksOf(page).flatMap((link) => problemOf(link, all)))).toEqual([]);
+  });
+
+  it('names no source file that does not exist', () => {
+    const current = all.filter(isCurrent);
+    const named = current.flatMap((page) => filesNamedIn(page).map((file) => ({ page: page.path, file })));
+    expect(named.length).toBeGreaterThan(0);
+    const isThere = (folder: string, file: string): boolean => existsSync(join(root, folder, file));
+    expect(
+      named.filter(({ page, file }) => ![dirname(page), ...SOURCES].some((folder) => isThere(folder, file))),
+    ).toEqual([]);
   });
 
   it('gives every backend page the same headings in the same order', () => {
@@ -74,6 +86,16 @@ describe('a link', () => {
     expect(linksOf(page('a.md', '`[x](y)`\n\n```md\n[x](y)\n```\n'))).toEqual([]);
   });
 });
+
+/** A decision stays as it was written, and the instructions for a new package name files that are still to be made. */
+function isCurrent({ path }: Page): boolean {
+  return path !== 'CONTRIBUTING.md' && !path.startsWith('docs/adr/');
+}
+
+/** Paths of source files in inline code, such as `runtime/locks.ts`. A name without a folder is no path. */
+function filesNamedIn({ text }: Page): string[] {
+  return [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs))`/g)].map((match) => match[1]!);
+}
 
 function problemOf(link: Link, known: readonly Page[]): string[] {
   const { page, line, target } = link;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import * as core from '@guard/core';
 import * as adapters from '@guard/typeorm';
 import * as typeorm from 'typeorm';
-import * as context from './context.js';
+import { closeAll, setup } from './context.js';
 import { typeErrors } from './support/compile.js';
 import type { Page } from './support/markdown.js';
 import { pages } from './support/pages.js';
@@ -21,7 +21,7 @@ const MODULES: Readonly<Record<string, unknown>> = {
   '@guard/core': core,
   '@guard/typeorm': adapters,
   typeorm,
-  './context.js': context,
+  './context.js': { setup },
 };
 
 // Files that samples make are theirs, and go with them.
@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   process.chdir(home);
-  await context.closeAll();
+  await closeAll();
   rmSync(folder, { recursive: true });
 });
 
