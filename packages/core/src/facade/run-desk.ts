@@ -8,7 +8,7 @@ import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
 import { NO_TOKEN } from '../machine/run.js';
 import type { RunQuery, RunRef } from '../port/run-store.js';
 import type { HeldLock } from '../runtime/lock-service.js';
-import { lockKeyOf, type RunHost, workerUnder } from '../runtime/run-host.js';
+import { inspectAll, lockKeyOf, type RunHost, workerUnder } from '../runtime/run-host.js';
 import { checkKeyLength } from '../runtime/run-identity.js';
 import { jsonCodec, jsonText, keepValue } from '../runtime/run-values.js';
 import { parseDuration } from '../value/duration.js';
@@ -161,11 +161,11 @@ export class RunDesk implements RunsApi {
   private async viewsOf(stored: readonly StoredRun[]): Promise<readonly RunView[]> {
     const locks = new Set<string>();
     for (const { run } of stored) if (this.canTell(run)) locks.add(lockKeyOf(this.host.namespace, run));
-    const infos = locks.size === 0 ? [] : await this.host.locks.inspect([...locks]);
-    const held = new Map(infos.map((info) => [info.key, info.held ? info.token : 0n]));
+    const infos = await inspectAll(this.host.locks, [...locks]);
     return stored.map(({ run }) => {
-      const token = held.get(lockKeyOf(this.host.namespace, run)) ?? 0n;
-      return { run, orphaned: this.canTell(run) && token !== BigInt(run.lock.token) };
+      const info = infos.get(lockKeyOf(this.host.namespace, run));
+      const holds = (token: string): boolean => info?.held === true && info.token === BigInt(token);
+      return { run, orphaned: this.canTell(run) && !holds(run.lock.token) };
     });
   }
 

@@ -15,6 +15,7 @@ import type {
 } from '../api/run.js';
 import type { Clock, Policy, Random } from '../port/clock.js';
 import type { RunStore } from '../port/run-store.js';
+import { runOutside } from '../runtime/context.js';
 import type { Events } from '../runtime/events.js';
 import { closedError } from '../runtime/lock-errors.js';
 import type { LockService } from '../runtime/lock-service.js';
@@ -122,7 +123,7 @@ class Runs implements RunFacade {
       throw invalidArgument('tasks', name, 'must name tasks that are registered');
     }
     if (this.host.stopSignal.aborted) throw closedError();
-    this.starting ??= this.begin(tasks).catch((error: unknown) => {
+    this.starting ??= runOutside(() => this.begin(tasks)).catch((error: unknown) => {
       this.starting = undefined;
       throw error;
     });

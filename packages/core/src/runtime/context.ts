@@ -42,6 +42,11 @@ export function runInFrame<T>(frame: Frame, work: () => T): T {
   return processState.frames.run(frame, work);
 }
 
+/** Runs `work` as if nothing were around it: for loops that go on after whoever started them. */
+export function runOutside<T>(work: () => T): T {
+  return processState.frames.exit(work);
+}
+
 /** The innermost lock of this context that is still held; `undefined` outside, or when it was lost or released. */
 export function currentLock(): HeldLock | undefined {
   for (let frame = currentFrame(); frame !== undefined; frame = frame.parent) {

@@ -4,7 +4,7 @@
  */
 import type { RunOutcome, SkipReason } from '../api/run.js';
 import type { RunRecord, StoredRun } from '../machine/run-record.js';
-import { GuardError } from '../value/error.js';
+import { GuardError, type GuardErrorCode } from '../value/error.js';
 import { ActiveRun } from './active-run.js';
 import { closedError } from './lock-errors.js';
 import type { HeldLock } from './lock-service.js';
@@ -20,6 +20,12 @@ import type { RunWork, TaskDefinition, Wish } from './run-task.js';
 
 /** After the signal of `close()`, work has so long to settle before its lease is left to run out. */
 const LAST_SECOND_MS = 1_000;
+const TOLD: ReadonlySet<GuardErrorCode> = new Set([
+  'closed',
+  'run-timeout',
+  'stale-token',
+  'lock-lost',
+] as const);
 
 type Entered = Entry & { readonly entered: true };
 
@@ -257,10 +263,9 @@ export class RunEngine {
     return outcome.status === 'granted' ? outcome.lock : undefined;
   }
 
-  /** A fault of a run that nobody waits for. The work's own errors have events of their own. */
+  /** A fault of a run that nobody waits for. What has an event of its own is not told twice. */
   private tellFault(error: unknown, run: RunRecord): void {
-    if (!GuardError.is(error) || GuardError.is(error, 'closed') || GuardError.is(error, 'run-timeout'))
-      return;
+    if (!GuardError.is(error) || TOLD.has(error.code)) return;
     emit(this.host, 'error', { error, during: `run ${run.key} of ${run.task}` });
   }
 }

@@ -232,6 +232,8 @@ class Entering {
   }
 
   private enteredAs(event: 'run-started' | 'run-taken-over', stored: StoredRun): Entry {
+    // A slow store can use up a lease: work never begins under a lock that is not held.
+    this.lock?.assertHeld();
     emit(this.host, event, { run: stored.run });
     return { entered: true, stored, by: this.worker(), lock: this.lock };
   }

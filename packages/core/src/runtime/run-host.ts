@@ -4,6 +4,7 @@ import type { Worker } from '../machine/run-move.js';
 import type { RunNode, RunRecord } from '../machine/run-record.js';
 import { NO_TOKEN } from '../machine/run.js';
 import type { Clock, Random } from '../port/clock.js';
+import type { LockInfo } from '../port/lock-backend.js';
 import { fullKey, joinParts } from '../value/key.js';
 import type { ActiveRun } from './active-run.js';
 import type { BackendClock } from './backend-clock.js';
@@ -12,6 +13,8 @@ import type { HeldLock, LockService } from './lock-service.js';
 import type { Attempt } from './run-attempt.js';
 import type { RunBook } from './run-book.js';
 import type { TaskRegistry } from './run-task.js';
+
+const INSPECTED_AT_ONCE = 100;
 
 /** The surroundings of one guard's runs. */
 export interface RunHost {
@@ -89,6 +92,19 @@ export function lockKeyOf(namespace: string, run: Pick<RunRecord, 'task' | 'key'
 export function workerUnder(host: RunHost, lockKey: string, lock: HeldLock | undefined): Worker {
   const token = lock === undefined ? NO_TOKEN : lock.token.toString();
   return { lock: { backend: host.locks.backendName, key: lockKey, token }, node: host.node };
+}
+
+/** What the lock backend knows about these full keys, asked in batches. */
+export async function inspectAll(
+  locks: LockService,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, LockInfo>> {
+  const infos = new Map<string, LockInfo>();
+  for (let from = 0; from < keys.length; from += INSPECTED_AT_ONCE) {
+    for (const info of await locks.inspect(keys.slice(from, from + INSPECTED_AT_ONCE)))
+      infos.set(info.key, info);
+  }
+  return infos;
 }
 
 /** Tells of a run that failed or was put on hold; the write that did it marked it as told. */

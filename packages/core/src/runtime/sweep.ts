@@ -10,7 +10,7 @@ import type { LockInfo } from '../port/lock-backend.js';
 import { elapsed } from '../value/instant.js';
 import { joinParts } from '../value/key.js';
 import type { RunEngine } from './run-engine.js';
-import { emit, lockKeyOf, type RunHost, tellEnd } from './run-host.js';
+import { emit, inspectAll, lockKeyOf, type RunHost, tellEnd } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
 
 const PAGE = 100;
@@ -124,9 +124,7 @@ export class Sweep {
   private async locksOf(runs: readonly StoredRun[]): Promise<ReadonlyMap<string, LockInfo>> {
     const worked = runs.filter(({ run }) => 'lock' in run && run.lock !== undefined);
     const keys = [...new Set(worked.map(({ run }) => lockKeyOf(this.host.namespace, run)))];
-    if (keys.length === 0) return new Map();
-    const infos = await this.host.locks.inspect(keys);
-    return new Map(infos.map((info) => [info.key, info]));
+    return inspectAll(this.host.locks, keys);
   }
 
   private isForeign(run: RunRecord): boolean {
