@@ -70,6 +70,7 @@ export function describeLockBackend(options: LockBackendSuite): void {
       connectLocks: (own) => place.connect(own),
       connectState: () => Promise.resolve(state),
     });
-    return { stage, close: () => stage.close(), cleanup: () => place.cleanup() };
+    const { seed } = stage.random;
+    return { stage, seed, close: () => stage.close(), cleanup: () => place.cleanup() };
   });
 }

@@ -36,6 +36,8 @@ export interface Opened<Stage> {
   readonly stage: Stage;
   /** Ends a case that went well, and looks at what every case must leave behind. */
   readonly close: () => Promise<void>;
+  /** What the case draws from: printed when it fails, so that it can be played again. */
+  readonly seed?: number;
   /** Frees everything, whatever the case came to. */
   readonly cleanup: () => Promise<void>;
 }
@@ -83,13 +85,15 @@ async function runCase<Stage, Traits>(
   one: ContractCase<Stage, Traits>,
   open: () => Promise<Opened<Stage>>,
 ): Promise<void> {
-  const { stage, close, cleanup } = await open();
+  const { stage, close, cleanup, seed } = await open();
   try {
     await one.run(stage);
     await close();
   } catch (error) {
     // The case's own error is the one to see; what cleaning up finds after it is a consequence.
     await cleanup().catch(() => undefined);
+    if (seed !== undefined && error instanceof Error)
+      error.message += `\nPlay it again with GUARD_SEED=${seed}`;
     throw error;
   }
   await cleanup();

@@ -14,13 +14,14 @@ export const outageCases: readonly GuardCase[] = [
         if (away === 'down') p1!.down();
         else p1!.locks.cut();
         const sinceMs = stage.time.now();
-        const error = await stage.failure(p1!.guard.acquire(key, { wait: 1_000 }), 1_500, 'acquire');
+        const wait = stage.amount(1_000, 1_000, 500);
+        const error = await stage.failure(p1!.guard.acquire(key, { wait }), wait + 500, 'acquire');
         expectCode(error, 'unavailable', 'acquire');
         if (away === 'down') {
           assert.ok(GuardError.is(error) && error.cause instanceof Error, 'the driver’s error is the cause');
           assert.match(String(error.cause), /the server is away/);
         }
-        expectWithin(stage.time.now() - sinceMs, 0, 1_500, 'time until the rejection');
+        expectWithin(stage.time.now() - sinceMs, 0, wait + 500, 'time until the rejection');
         await stage.pass(stage.amount(2_000, 2_000, 300));
         p1!.heal();
         await stage.pass(stage.amount(3_000, 3_000, 500));
@@ -64,14 +65,15 @@ export const outageCases: readonly GuardCase[] = [
     title: '[B50] [B94] [S4] either holds the lock knowingly or leaves it to others, whatever reply is lost',
     run: async (stage) => {
       const [p1, p2] = await stage.processes(2, stage.unstopped);
+      const ttl = stage.amount(60_000, 60_000, 3_000);
       p1!.locks.loseReply('acquire');
-      const tried = stage.track(p1!.guard.tryAcquire('lost', { ttl: 60_000 }));
+      const tried = stage.track(p1!.guard.tryAcquire('lost', { ttl }));
       await stage.until(tried.settled, 10_000, 'the try');
       assert.ok(tried.state === 'rejected' || tried.value !== null, 'its own grant is not somebody else’s');
       if (tried.state === 'rejected') expectCode(tried.error, 'unavailable', 'the try');
       if (tried.state === 'fulfilled') await stage.until(tried.value!.release());
       await stage.pass(stage.amount(3_000, 3_000, 1_000));
-      const next = await stage.until(p2!.guard.tryAcquire('lost', { ttl: 60_000 }));
+      const next = await stage.until(p2!.guard.tryAcquire('lost', { ttl }));
       assert.notEqual(next, null);
       p2!.locks.loseReply('release');
       assert.notEqual(await stage.until(next!.release(), 10_000, 'the release'), 'lost');

@@ -95,7 +95,7 @@ export class Stage {
 
   /** A ttl of a case: as written, shorter on the real time in the quick profile, never below the adapter's. */
   ttl(asWrittenMs: number): number {
-    const scaledMs = this.isQuick && !this.time.virtual ? Math.min(asWrittenMs, 500) : asWrittenMs;
+    const scaledMs = this.isQuick && !this.time.virtual ? Math.min(asWrittenMs, 400) : asWrittenMs;
     return Math.max(scaledMs, this.minTtlMs);
   }
 
@@ -174,7 +174,7 @@ export class Stage {
       ...alive.filter(({ locks }) => locks.openStreams > 0).map(({ name }) => `${name} left a stream open`),
       ...(this.virtualClock?.pendingTimers.ref ? ['a timer is left that keeps the process alive'] : []),
     ];
-    expectNone(problems, `after the case (GUARD_SEED=${this.random.seed})`);
+    expectNone(problems, 'after the case');
   }
 
   /** Locks that are still held by somebody who is alive. */

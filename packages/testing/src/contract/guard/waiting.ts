@@ -100,9 +100,9 @@ export const waitingCases: readonly GuardCase[] = [
           }),
         ),
       );
-      await stage.pass(2_000);
+      await stage.pass(stage.amount(2_000, 2_000, 500));
       p2!.locks.plan.forgetTraffic();
-      const seconds = stage.amount(20, 20, 3);
+      const seconds = stage.amount(20, 20, 2);
       await stage.pass(seconds * 1_000);
       const { calls } = p2!.locks.plan.total();
       assert.ok(calls <= 10 * seconds, `${calls} requests in ${seconds} s`);
@@ -115,8 +115,8 @@ export const waitingCases: readonly GuardCase[] = [
     title: '[B103] [L2] gives every process its share, before and after the server was away',
     run: async (stage) => {
       const processes = await stage.processes(3);
-      const endMs = stage.time.now() + stage.amount(30_000, 30_000, 5_000);
-      const awayMs = stage.time.now() + stage.amount(10_000, 10_000, 2_000);
+      const endMs = stage.time.now() + stage.amount(30_000, 30_000, 3_000);
+      const awayMs = stage.time.now() + stage.amount(10_000, 10_000, 1_000);
       const grants: { who: string; atMs: number; waitedMs: number }[] = [];
       const loop = async (p: (typeof processes)[number]): Promise<void> => {
         while (stage.time.now() < endMs) {

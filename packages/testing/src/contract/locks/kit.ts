@@ -61,7 +61,7 @@ export class LockKit {
     this.backend = place.backend;
     this.time = timelineOf(place.clock);
     this.profile = profile;
-    this.ttlMs = Math.max(this.traits.minTtlMs, profile === 'quick' && !this.time.virtual ? 500 : 1_000);
+    this.ttlMs = Math.max(this.traits.minTtlMs, profile === 'quick' && !this.time.virtual ? 400 : 1_000);
   }
 
   get traits(): LockTraits {
