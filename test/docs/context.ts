@@ -15,6 +15,7 @@ export function setup() {
     // Somebody else's functions and data.
     settle: async (..._: unknown[]): Promise<number> => 2,
     sendInvoice: async (..._: unknown[]): Promise<void> => undefined,
+    transfer: async (..._: unknown[]): Promise<void> => undefined,
     accounts: ['ada', 'grace'],
     clock: systemClock,
   };
