@@ -4,7 +4,7 @@ const shared = {
   testEnvironment: 'node',
   testEnvironmentOptions: { customExportConditions: ['@guard/source', 'node', 'node-addons'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/(packages|examples)/[^/]+/dist/'],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -31,8 +31,16 @@ export default {
       ...shared,
       displayName: 'unit',
       testMatch: ['<rootDir>/packages/*/test/**/*.spec.ts', '<rootDir>/test/**/*.spec.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/structure/'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/structure/', '/test/servers/'],
     },
+    // Real servers, started by the tests themselves.
+    {
+      ...shared,
+      displayName: 'servers',
+      testMatch: ['<rootDir>/packages/*/test/servers/**/*.spec.ts'],
+    },
+    // Their own programs, in processes of their own: they need a build.
+    { ...shared, displayName: 'examples', testMatch: ['<rootDir>/examples/*/test/**/*.spec.ts'] },
     { ...shared, displayName: 'structure', testMatch: ['<rootDir>/test/structure/**/*.spec.ts'] },
   ],
 };

@@ -2,6 +2,7 @@
 import { checkNativeModule, install, whyInstall } from './lib/install.mjs';
 import { runJest } from './lib/jest.mjs';
 import { run, runNodeTool } from './lib/run.mjs';
+import { provideServerPrograms } from './lib/server-programs.mjs';
 import { Stages } from './lib/stages.mjs';
 
 const stages = new Stages();
@@ -13,7 +14,10 @@ if (await dependenciesAreThere()) {
     return (await runNodeTool('typescript/bin/tsc', ['-p', 'tsconfig.lint.json'])).code === 0;
   });
   await stages.run('tests: structure', () => test('structure'));
+  await stages.run('server programs', provideServerPrograms);
   await stages.run('tests: unit', () => test('unit'));
+  await stages.run('tests: examples', () => test('examples'));
+  await stages.run('tests: servers', () => test('servers'));
 }
 
 stages.print();

@@ -1,6 +1,7 @@
 // Brings node_modules to what package-lock.json says, including the native build of better-sqlite3.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { canInstallPackages, installPackages } from './debian.mjs';
 import { readJson, root } from './repo.mjs';
 import { run } from './run.mjs';
 
@@ -34,7 +35,7 @@ export async function install() {
   const missing = await missingNativeTools();
   if (missing.length > 0) {
     console.log(`missing for the native build: ${missing.join(', ')}`);
-    if (await canInstallSystemPackages()) await installNativeTools();
+    if (await canInstallPackages()) await installPackages(['build-essential', 'python3']);
     else console.log('trying without: a ready-made binary of better-sqlite3 may exist for this platform');
   }
   console.log('npm ci (the native build takes a minute or two)');
@@ -68,18 +69,6 @@ async function missingNativeTools() {
     if ((await run(tool, ['--version'], { capture: true })).code !== 0) missing.push(tool);
   }
   return missing;
-}
-
-async function canInstallSystemPackages() {
-  if (process.getuid?.() !== 0) return false;
-  return (await run('apt-get', ['--version'], { capture: true })).code === 0;
-}
-
-async function installNativeTools() {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  console.log('apt-get install build-essential python3');
-  await run('apt-get', ['update', '-q'], { env });
-  await run('apt-get', ['install', '-y', '-q', 'build-essential', 'python3'], { env });
 }
 
 /** Node's own headers, where they came with Node, so that node-gyp does not download them. */

@@ -1,0 +1,122 @@
+/** etcd: one node, or three that elect a leader. */
+import { GuardError } from '@guard/core';
+import { addressesIn } from './environment.js';
+import { freePort, LOOPBACK } from './ports.js';
+import type { Recipe } from './recipe.js';
+import { controlAll, type ServerGroup, type TestServer } from './server.js';
+import { externalServer, startServer } from './start.js';
+import { eventually } from './until-ready.js';
+import { answers, etcdRequest } from './wire.js';
+
+const ETCD_PORT = 2379;
+
+/** How many nodes. */
+export interface EtcdOptions {
+  /** Default 1. */
+  readonly nodes?: 1 | 3;
+  /** More arguments of `etcd`, after Guard's own. */
+  readonly args?: readonly string[];
+}
+
+/** One service; a client takes the addresses of all its nodes. */
+export interface EtcdGroup extends ServerGroup {
+  /** Addresses for clients. */
+  readonly urls: readonly string[];
+  /** The node that leads now, as a node that answers says. */
+  leader(): Promise<TestServer>;
+}
+
+/** etcd: from `GUARD_ETCD_URLS` (one node) or `GUARD_ETCD_CLUSTER_URLS` (three), or started. */
+export async function startEtcd({ nodes: count = 1, args = [] }: EtcdOptions = {}): Promise<EtcdGroup> {
+  const variable = count === 1 ? 'GUARD_ETCD_URLS' : 'GUARD_ETCD_CLUSTER_URLS';
+  const urls = addressesIn(variable, ETCD_PORT);
+  const nodes =
+    urls === undefined
+      ? await startNodes(count, variable, args)
+      : await Promise.all(urls.map((url) => externalEtcd(variable, url)));
+  return group(nodes);
+}
+
+function group(nodes: readonly TestServer[]): EtcdGroup {
+  const [first] = nodes;
+  if (first === undefined) throw new GuardError('invalid-argument', 'etcd needs at least one node');
+  const { kind, version, source } = first;
+  return {
+    ...{ kind, version, source, nodes, urls: nodes.map(({ url }) => url) },
+    ...controlAll(nodes),
+    leader: () => eventually('a leader of etcd', () => findLeader(nodes)),
+  };
+}
+
+function externalEtcd(variable: string, url: URL): Promise<TestServer> {
+  return externalServer('etcd', variable, url, async () => {
+    const { etcdserver } = await etcdRequest(url.href, '/version');
+    return typeof etcdserver === 'string' ? etcdserver : 'unknown';
+  });
+}
+
+/** All nodes at once: the first is ready only when a majority is there. */
+async function startNodes(count: number, variable: string, args: readonly string[]): Promise<TestServer[]> {
+  const peers = await Promise.all(Array.from({ length: count }, () => freePort()));
+  const members = peers.map((port, index) => `node${index}=http://${LOOPBACK}:${port}`).join(',');
+  const starts = await Promise.allSettled(
+    peers.map((peerPort, index) =>
+      startServer({
+        variable,
+        recipe: async () => etcdRecipe(await freePort(), { name: `node${index}`, peerPort, members, args }),
+        finish: (server) => Object.assign(server, { url: `http://${server.host}:${server.port}` }),
+      }),
+    ),
+  );
+  const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const failure = starts.find((start) => start.status === 'rejected');
+  if (failure === undefined) return nodes;
+  await Promise.all(nodes.map((node) => node.stop()));
+  throw failure.reason;
+}
+
+interface Member {
+  readonly name: string;
+  readonly peerPort: number;
+  readonly members: string;
+  readonly args: readonly string[];
+}
+
+function etcdRecipe(port: number, { name, peerPort, members, args }: Member): Recipe {
+  const client = `http://${LOOPBACK}:${port}`;
+  const peer = `http://${LOOPBACK}:${peerPort}`;
+  return {
+    kind: 'etcd',
+    port,
+    program: 'etcd',
+    packages: ['etcd-server'],
+    args: (folder) => [
+      ...['--name', name, '--data-dir', `${folder}/${name}`],
+      ...['--listen-client-urls', client, '--advertise-client-urls', client],
+      ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
+      ...['--initial-cluster', members, '--initial-cluster-state', 'new'],
+      ...['--logger', 'zap', '--log-level', 'warn'],
+      ...args,
+    ],
+    data: [name],
+    // It acknowledges nothing that is not on its disk. Asked to end, it would look for a new leader first.
+    stopSignal: 'SIGKILL',
+    image: { variable: 'GUARD_ETCD_IMAGE', name: 'quay.io/coreos/etcd:v3.5.21' },
+    isReady: () =>
+      answers(async () => {
+        const { health } = await etcdRequest(client, '/health');
+        if (health !== 'true') throw new Error('no leader yet');
+      }),
+  };
+}
+
+async function findLeader(nodes: readonly TestServer[]): Promise<TestServer | undefined> {
+  for (const node of nodes) {
+    const status = (await etcdRequest(node.url, '/v3/maintenance/status', {}).catch((): object => ({}))) as {
+      header?: { member_id?: string };
+      leader?: string;
+    };
+    if (status.leader !== undefined && status.leader === status.header?.member_id) return node;
+  }
+  return undefined;
+}

@@ -1,0 +1,65 @@
+/**
+ * Data folders of SQL servers take seconds to make and are always the same. The first is kept beside the records of
+ * this user, under a name that tells the version and how it was made; every later one is a copy.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { GuardError } from '@guard/core';
+import { findProgram } from './find-program.js';
+import { TEMPORARY } from './reap.js';
+import type { Recipe } from './recipe.js';
+
+const run = promisify(execFile);
+
+/** Whose processes and files they are. */
+export interface Owner {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** Puts into `folder` what the programs of `recipe.prepare` make. */
+export async function prepareData(
+  recipe: Recipe,
+  version: string,
+  folder: string,
+  owner: Owner,
+): Promise<void> {
+  if (recipe.prepare === undefined) return;
+  const template = await templateOf(recipe, recipe.prepare, version, owner);
+  for (const name of readdirSync(template)) {
+    await run('cp', ['-R', join(template, name), join(folder, name)], owner);
+  }
+}
+
+async function templateOf(
+  { kind, program }: Recipe,
+  prepare: NonNullable<Recipe['prepare']>,
+  version: string,
+  owner: Owner,
+): Promise<string> {
+  const how = JSON.stringify([findProgram(program), owner, prepare('FOLDER')]);
+  const hash = createHash('sha256').update(how).digest('hex').slice(0, 12);
+  const templates = join(TEMPORARY, 'templates');
+  const template = join(templates, `${kind}-${version}-${hash}`);
+  if (existsSync(template)) return template;
+  mkdirSync(templates, { recursive: true });
+  const made = mkdtempSync(join(templates, 'making-'));
+  try {
+    if (owner.uid !== undefined) chownSync(made, owner.uid, owner.gid ?? owner.uid);
+    for (const { program: name, args } of prepare(made)) {
+      const path = findProgram(name);
+      if (path === undefined) throw new GuardError('unavailable', `${name} is not installed`);
+      await run(path, args, { ...owner, cwd: made, env: { ...process.env, LC_ALL: 'C', HOME: made } });
+    }
+    renameSync(made, template);
+  } catch (error) {
+    // Another process may have been faster; its folder is as good.
+    if (!existsSync(template)) throw error;
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+  return template;
+}
