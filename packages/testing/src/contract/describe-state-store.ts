@@ -1,4 +1,10 @@
-/** The contract of a state store as a suite: every sentence of the port, and the cases that a guard must stand on it. */
+/**
+ * The contract of a state store as a suite: every sentence of the port, and the cases that a guard must stand on it
+ * (over locks in memory; the stage is described in `guard/stage.ts`).
+ */
+import { memoryLocks } from '@guard/core';
+import { keepingCases } from './guard/keeping.js';
+import { Stage } from './guard/stage.js';
 import { defineSuite, type SuiteOptions } from './runner.js';
 import { expiringCases } from './state/expiring.js';
 import { fencingCases } from './state/fencing.js';
@@ -30,5 +36,20 @@ export function describeStateStore(options: StateStoreSuite): void {
   defineSuite(options, 'state store', traits, themes, async () => {
     const stage = new StateKit(await create(), profile);
     return { stage, close: () => Promise.resolve(), cleanup: () => stage.close() };
+  });
+  const locks = memoryLocks().traits;
+  defineSuite(options, 'guard on state store', locks, [['state', keepingCases]], async () => {
+    const place = await create();
+    const own = place.clock === undefined ? {} : { clock: place.clock };
+    const backend = memoryLocks(own);
+    const stage = new Stage({
+      ...own,
+      profile,
+      traits: locks,
+      connectLocks: () => Promise.resolve(backend),
+      connectState: (clock) => place.connect(clock),
+    });
+    const { seed } = stage.random;
+    return { stage, seed, close: () => stage.close(), cleanup: () => place.cleanup() };
   });
 }

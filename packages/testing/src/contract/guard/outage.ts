@@ -65,14 +65,14 @@ export const outageCases: readonly GuardCase[] = [
     title: '[B50] [B94] [S4] either holds the lock knowingly or leaves it to others, whatever reply is lost',
     run: async (stage) => {
       const [p1, p2] = await stage.processes(2, stage.unstopped);
-      const ttl = stage.amount(60_000, 60_000, 3_000);
+      const ttl = stage.amount(60_000, 60_000, 1_500);
       p1!.locks.loseReply('acquire');
       const tried = stage.track(p1!.guard.tryAcquire('lost', { ttl }));
       await stage.until(tried.settled, 10_000, 'the try');
       assert.ok(tried.state === 'rejected' || tried.value !== null, 'its own grant is not somebody else’s');
       if (tried.state === 'rejected') expectCode(tried.error, 'unavailable', 'the try');
       if (tried.state === 'fulfilled') await stage.until(tried.value!.release());
-      await stage.pass(stage.amount(3_000, 3_000, 1_000));
+      await stage.pass(stage.amount(3_000, 3_000, 500));
       const next = await stage.until(p2!.guard.tryAcquire('lost', { ttl }));
       assert.notEqual(next, null);
       p2!.locks.loseReply('release');
