@@ -20,8 +20,12 @@ export type Verdict =
   /** The monotonic clock is past it: no doubt. */
   | 'past';
 
-/** Compares the time that went by since `since` with a duration, on both clocks. */
+/**
+ * Compares the time that went by since `since` with a duration, on both clocks. Counted as timers are set, by adding:
+ * clocks read fractions, subtracting rounds differently, and a timer that fires at `since + duration` must never find
+ * that the deadline is still to come.
+ */
 export function elapsed(since: Instant, now: Instant, durationMs: number): Verdict {
-  if (now.monoMs - since.monoMs >= durationMs) return 'past';
-  return now.wallMs - since.wallMs >= durationMs ? 'doubtful' : 'before';
+  if (now.monoMs >= since.monoMs + durationMs) return 'past';
+  return now.wallMs >= since.wallMs + durationMs ? 'doubtful' : 'before';
 }
