@@ -116,11 +116,19 @@ function looked(state: LeaseState, now: Instant, suspectMs: number): LeaseStep {
     case 'past':
       return lost('the trust deadline passed');
     case 'doubtful':
-      return {
-        state: { phase: 'suspect', trust: state.trust, since: now, verdictByMonoMs: now.monoMs + suspectMs },
-        effect: 'tell-suspect',
-      };
+      return { state: suspected(state.trust, now, suspectMs), effect: 'tell-suspect' };
   }
+}
+
+/** The monotonic clock is the last word: where it passes the deadline too, nothing is in doubt any more (L1). */
+function suspected(trust: Trust, since: Instant, suspectMs: number): LeaseState {
+  const deadlineMonoMs = trust.sentAt.monoMs + trust.trustMs;
+  return {
+    phase: 'suspect',
+    trust,
+    since,
+    verdictByMonoMs: Math.min(since.monoMs + suspectMs, deadlineMonoMs),
+  };
 }
 
 function renewed(step: LeaseStep, trust: Trust): LeaseStep {

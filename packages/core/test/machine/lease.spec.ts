@@ -13,7 +13,7 @@ const suspect: LeaseState = {
   phase: 'suspect',
   trust: { sentAt: at(0), trustMs: 1_000 },
   since: at(500, 2_000),
-  verdictByMonoMs: 1_500,
+  verdictByMonoMs: 900,
 };
 const releasing = (sends: number, sentInTime = true): LeaseState => ({
   phase: 'releasing',
@@ -50,24 +50,31 @@ describe('the life of a lease', () => {
   });
 
   it('[S1] becomes suspect when only the wall clock is past the deadline', () => {
-    const step = leaseStep(held, looked(10, 1_000));
+    const long = granted({ sentAt: at(0), trustMs: 5_000 });
+    const step = leaseStep(long, looked(10, 5_000));
     expect(step).toMatchObject({
       state: { phase: 'suspect', verdictByMonoMs: 1_010 },
       effect: 'tell-suspect',
     });
-    expect(mayAct(step.state, at(10, 1_000))).toBe(false);
-    expect(remainingMs(step.state, at(10, 1_000))).toBe(0);
+    expect(mayAct(step.state, at(10, 5_000))).toBe(false);
+    expect(remainingMs(step.state, at(10, 5_000))).toBe(0);
+  });
+
+  it('[L1] is not suspect for longer than until the deadline on the monotonic clock', () => {
+    const { state } = leaseStep(held, looked(600, 1_000));
+    expect(state).toMatchObject({ phase: 'suspect', verdictByMonoMs: 1_000 });
+    expect(leaseStep(state, looked(1_000)).effect).toBe('tell-lost');
   });
 
   it('[S1] leaves the suspicion only by a renewal that was sent after it', () => {
     expect(leaseStep(suspect, renewed(499, 1_000, 600)).state.phase).toBe('suspect');
     expect(leaseStep(suspect, renewed(500, 1_000, 600)).state.phase).toBe('held');
-    expect(leaseStep(suspect, renewed(500, 1_000, 1_500)).state.phase).toBe('lost');
+    expect(leaseStep(suspect, renewed(500, 1_000, 900)).state.phase).toBe('lost');
   });
 
   it('[L1] is lost when the suspicion is not settled in time, or settled against it', () => {
-    expect(leaseStep(suspect, looked(1_499)).state.phase).toBe('suspect');
-    expect(leaseStep(suspect, looked(1_500)).effect).toBe('tell-lost');
+    expect(leaseStep(suspect, looked(899)).state.phase).toBe('suspect');
+    expect(leaseStep(suspect, looked(900)).effect).toBe('tell-lost');
     expect(leaseStep(suspect, { type: 'refused' }).effect).toBe('tell-lost');
   });
 
