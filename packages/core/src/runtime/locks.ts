@@ -153,12 +153,12 @@ export class Locks implements LockService, ClaimHost {
     this.held.dropAll();
   }
 
-  /** Waits for releases and cancels for at most `budgetMs`, and lets go of everything. */
+  /** Waits at most `budgetMs` for releases and cancels, and for a stream that does not open or close; lets go of all. */
   async close(budgetMs: number): Promise<void> {
     await atMost(this.clock, budgetMs, Promise.all([this.releasing.drained(), this.cancels.drained()]));
     this.releasing.stop();
     this.cancels.clear();
-    await this.room.close();
+    await atMost(this.clock, budgetMs, this.room.close());
   }
 
   // What leases and claims ask for.
