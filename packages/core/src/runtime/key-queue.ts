@@ -72,7 +72,10 @@ export class KeyQueue implements Due {
       this.host.waits.cancel(this);
       return true;
     }
-    if (wasFirst) this.ahead = 0;
+    if (!wasFirst) return false;
+    this.ahead = 0;
+    // It may have spoken just now, and its answer was its own grant: somebody has to speak for the others.
+    if (this.slot < 0) this.scheduleNext();
     return false;
   }
 

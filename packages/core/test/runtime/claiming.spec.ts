@@ -121,6 +121,22 @@ describe('a claim', () => {
     expect(next.value?.isHeld()).toBe(true);
   });
 
+  it('[L2] goes on being served when the claim that spoke for its process has got the lock by asking', async () => {
+    const { clock, process } = stage();
+    const [a, b] = [process(), process()];
+    const lock = await a.guard.acquire('q');
+    const [next, last] = [1, 2].map(() => watch(b.guard.acquire('q', { wait: Infinity })));
+    await clock.advance(50);
+    b.net.playNotices({ type: 'drop' });
+    await lock.release();
+    // Longer than a ticket lives: the last one's stays alive only if it is refreshed.
+    await clock.advance(20_000);
+    expect([next?.value?.isHeld(), last?.settled]).toEqual([true, false]);
+    await next?.value?.release();
+    await clock.advance(2_000);
+    expect(last?.value?.isHeld()).toBe(true);
+  });
+
   it('[S1] does not believe a message that is older than its ticket', async () => {
     const clock = stage().clock;
     let tell: ((token: bigint, claim: string) => void) | undefined;
@@ -328,6 +344,18 @@ describe('closing a guard', () => {
     expect(clock.now().monoMs - start).toBeLessThanOrEqual(4_000);
     await clock.advance(10);
     expect(clock.pendingTimers.ref).toBe(0);
+  });
+
+  it('[L3] does not wait for a stream of notices that never opened', async () => {
+    const { clock, process } = stage();
+    const [a, b] = [process(), process({ grace: '2s' })];
+    await a.guard.acquire('a');
+    b.net.plan.play({ type: 'cut' }, { verbs: ['subscribe'] });
+    const waiting = watch(b.guard.acquire('a'));
+    await clock.advance(100);
+    const closing = watch(b.guard.close());
+    await clock.advance(4_000);
+    expect([waiting.settled, closing.settled]).toEqual([true, true]);
   });
 });
 
