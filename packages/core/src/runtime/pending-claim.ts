@@ -45,6 +45,7 @@ export class PendingClaim implements WaitingClaim, Due {
   /** An acquire under this id was sent and its answer is not known. */
   private unanswered = false;
   private retry: Due | undefined;
+  private grantedToken: bigint | undefined;
 
   constructor(
     private readonly host: ClaimHost,
@@ -114,7 +115,7 @@ export class PendingClaim implements WaitingClaim, Due {
   }
 
   private landed(landing: Landing<ClaimAnswer>): void {
-    if (this.state.phase === 'done') return;
+    if (this.state.phase === 'done') return this.overtaken(landing);
     this.submitted = undefined;
     this.lastSentMonoMs = landing.sentAt.monoMs;
     const now = this.host.clock.now();
@@ -146,6 +147,22 @@ export class PendingClaim implements WaitingClaim, Due {
       case 'cancelled':
         return this.apply({ type: 'cancelled' });
     }
+  }
+
+  /**
+   * A notice brought the lock while this request was on its way. Where the request was carried out after the release
+   * of that lock, its ticket or grant is nobody's (S4).
+   */
+  private overtaken(landing: Landing<ClaimAnswer>): void {
+    if (this.grantedToken === undefined || !landing.ok) return;
+    const { answer, sentAt } = landing;
+    const isNobodys =
+      answer.status === 'queued' || (answer.status === 'granted' && answer.token !== this.grantedToken);
+    if (!isNobodys) return;
+    const { key } = this.request;
+    const { ttlMs } = this.plan;
+    const lastSentMonoMs = sentAt.monoMs;
+    this.host.cancels.add({ key, claim: this.id, ttlMs, lastSentMonoMs, unanswered: false });
   }
 
   private apply(event: ClaimEvent): void {
@@ -193,6 +210,10 @@ export class PendingClaim implements WaitingClaim, Due {
   private settle(end: ClaimEnd): void {
     this.host.waits.cancel(this);
     if (this.retry !== undefined) this.host.waits.cancel(this.retry);
+    if (end.end === 'granted') {
+      this.grantedToken = end.token;
+      this.submitted?.withdraw();
+    }
     this.onSettled(end, this);
   }
 }

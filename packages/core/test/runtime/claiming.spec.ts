@@ -54,6 +54,27 @@ describe('a claim', () => {
     expect(await b.guard.tryAcquire('ghost')).not.toBeNull();
   });
 
+  it.each([
+    ['a ticket behind somebody else', true],
+    ['a grant of the free lock', false],
+  ])('[S4] that a message overtook gives back what its refresh still brings: %s', async (_, contended) => {
+    const { clock, process } = stage();
+    const [a, b] = [process(), process()];
+    const first = await a.guard.acquire('q');
+    const waiting = b.guard.acquire('q');
+    await clock.advance(1_990);
+    // The refresh that is due at 2 s is carried out after the lock was handed over, used and given back.
+    b.net.plan.play({ type: 'delay', requestMs: 100 }, { verbs: ['acquire'], times: 1 });
+    await clock.advance(20);
+    await first.release();
+    await (await clock.runUntil(waiting)).release();
+    const next = contended ? await a.guard.acquire('q') : undefined;
+    await clock.advance(200);
+    await next?.release();
+    await clock.advance(10);
+    expect(await a.guard.inspect('q')).toMatchObject({ held: false, waiting: 0 });
+  });
+
   it('[S4] whose answer was lost is answered with its own grant, lease set anew', async () => {
     const { clock, process } = stage();
     const { guard, net } = process();
