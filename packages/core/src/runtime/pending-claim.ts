@@ -150,14 +150,15 @@ export class PendingClaim implements WaitingClaim, Due {
   }
 
   /**
-   * A notice brought the lock while this request was on its way. Where the request was carried out after the release
-   * of that lock, its ticket or grant is nobody's (S4).
+   * A notice brought the lock while this request was on its way. Where the request was carried out after that grant
+   * was over, which its token tells, its ticket or its own grant is nobody's (S4).
    */
   private overtaken(landing: Landing<ClaimAnswer>): void {
     if (this.grantedToken === undefined || !landing.ok) return;
     const { answer, sentAt } = landing;
     const isNobodys =
-      answer.status === 'queued' || (answer.status === 'granted' && answer.token !== this.grantedToken);
+      (answer.status === 'queued' && answer.minted >= this.grantedToken) ||
+      (answer.status === 'granted' && answer.token > this.grantedToken);
     if (!isNobodys) return;
     const { key } = this.request;
     const { ttlMs } = this.plan;

@@ -75,6 +75,21 @@ describe('a claim', () => {
     expect(await a.guard.inspect('q')).toMatchObject({ held: false, waiting: 0 });
   });
 
+  it('[S1] that a message overtook keeps its lock when the older answer of its refresh arrives', async () => {
+    const { clock, process } = stage();
+    const [a, b] = [process(), process()];
+    const first = await a.guard.acquire('q');
+    const waiting = b.guard.acquire('q');
+    await clock.advance(1_990);
+    b.net.plan.play({ type: 'delay', replyMs: 100 }, { verbs: ['acquire'], times: 1 });
+    await clock.advance(20);
+    await first.release();
+    const second = await clock.runUntil(waiting);
+    await clock.advance(200);
+    expect(second.isHeld()).toBe(true);
+    expect(await a.guard.inspect('q')).toMatchObject({ held: true, token: second.token });
+  });
+
   it('[S4] whose answer was lost is answered with its own grant, lease set anew', async () => {
     const { clock, process } = stage();
     const { guard, net } = process();
