@@ -3,7 +3,7 @@
  * the application's open transaction; so Guard never touches it and opens its own (S9).
  *
  * Two decisions shaped this file. SQLite's busy timeout sleeps inside the call and would stop the whole process, so it
- * is 0, and a busy file is asked again after up to 2 ms by a timer. And every use of the file is one synchronous
+ * is 0, and a busy file is asked again by a timer. And every use of the file is one synchronous
  * function without an await, so no transaction of Guard is ever open while other code of the process runs.
  */
 import { statSync } from 'node:fs';
@@ -56,6 +56,9 @@ export interface ConnectionOptions {
 
 /** The longest pause before a busy file is asked again: long enough for others to finish, short enough to be fair. */
 const MAX_PAUSE_MS = 2;
+/** The same for a file that has been busy for longer than any short write takes: somebody holds a transaction open. */
+const MAX_LONG_PAUSE_MS = 20;
+const LONG_MS = 100;
 /** How long `avoid` is heeded: whoever is in the way for longer has to live with what happens. */
 const MAX_COURTESY_MS = 500;
 /** How often it is checked that the path still leads to the file that is open. */
@@ -139,11 +142,13 @@ export class Connection {
   async #insist<T>(patienceMs: number, work: (connection: Connection) => T): Promise<T> {
     const { clock, random } = this.#options;
     const startMs = clock.now().monoMs;
+    let waitedMs = 0;
     this.#waiters += 1;
     try {
       for (;;) {
-        await new Promise<void>((wake) => void clock.setTimer(wake, random.fraction() * MAX_PAUSE_MS));
-        const waitedMs = clock.now().monoMs - startMs;
+        const pauseMs = random.fraction() * (waitedMs < LONG_MS ? MAX_PAUSE_MS : MAX_LONG_PAUSE_MS);
+        await new Promise<void>((wake) => void clock.setTimer(wake, pauseMs));
+        waitedMs = clock.now().monoMs - startMs;
         const next = this.#try(work, waitedMs < Math.min(MAX_COURTESY_MS, patienceMs / 2));
         if (!('busy' in next)) return next.value;
         if (waitedMs >= patienceMs) throw next.busy;

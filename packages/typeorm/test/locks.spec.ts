@@ -169,7 +169,7 @@ describe('the cost', () => {
     }
     blocker.exec('ROLLBACK');
     blocker.close();
-    await clock.advance(20);
+    await clock.advance(25);
     expect(await ask(waiting, wanted)).toMatchObject({ status: 'queued', ahead: 0, fresh: false });
     await clock.advance(5_000);
     expect(await look(holder)).toMatchObject({ waiting: 1 });
@@ -232,7 +232,7 @@ describe('a fault', () => {
     await clock.advance(TTL / 6);
     blocker.exec('COMMIT');
     blocker.close();
-    await clock.advance(10);
+    await clock.advance(25);
     expect(await patient).toMatchObject({ status: 'granted' });
   });
 
