@@ -121,3 +121,13 @@ export type {
 } from './api/run.js';
 export type { LeftAlone } from './machine/run-admission.js';
 export type { OnCrash } from './machine/run-move.js';
+
+// decorators
+export { SingleRun, singleRun } from './decorator/single-run.js';
+export { Locked, locked } from './decorator/locked.js';
+export { bindGuard, setDefaultGuard } from './decorator/binding.js';
+export { guardedMethods } from './decorator/registry.js';
+export type { SingleRunOptions } from './decorator/single-run-options.js';
+export type { LockedOptions } from './decorator/locked.js';
+export type { GuardedMethod, GuardSource } from './decorator/registry.js';
+export type { AnyMethod, GuardDecorator } from './decorator/method.js';

@@ -159,11 +159,11 @@ class Runs implements RunFacade {
   ): Task<unknown, unknown> {
     const run = async (input: unknown, options?: CallOptions): Promise<RunOutcome<unknown>> => {
       const own = withCall(policy, options);
-      const key = options?.key ?? (options?.window === undefined ? keyOf?.(input) : undefined);
+      const key = keyFor(keyOf, input, options);
       return this.engine.call({
         task,
         policy: key === undefined ? own : { ...own, windowMs: undefined },
-        key: key === undefined ? undefined : encodeKey('key', key),
+        key,
         input: jsonText('input', input),
         // What a caller hands in reaches the work as it is; only another node works from the record.
         ...workFor.from(input),
@@ -173,6 +173,17 @@ class Runs implements RunFacade {
     Object.defineProperty(callable, 'name', { value: task, configurable: true });
     return Object.assign(callable, { run });
   }
+}
+
+/** The key of one call: its own, or the task's of the input, which must not come out as nothing. */
+function keyFor(
+  keyOf: TaskOptions<unknown>['key'],
+  input: unknown,
+  options: CallOptions | undefined,
+): string | undefined {
+  if (options?.key !== undefined) return encodeKey('key', options.key);
+  if (options?.window !== undefined || keyOf === undefined) return undefined;
+  return encodeKey('key', keyOf(input));
 }
 
 type Work = (run: Run, input: unknown) => unknown;

@@ -1,0 +1,85 @@
+/**
+ * Which guard decorated methods use. Binding also registers what a node can run again by itself: methods without
+ * arguments, and those whose `input` turns their arguments into JSON.
+ */
+import type { Guard } from '../api/guard.js';
+import type { Run } from '../api/run.js';
+import { processState } from '../runtime/context.js';
+import { GuardError, invalidArgument } from '../value/error.js';
+import { checkFunction } from '../value/options.js';
+import { type GuardedMethod, guardedMethods, nameOf } from './registry.js';
+import { settingsOf, type SingleRunOptions } from './single-run-options.js';
+
+/** Tasks that were registered for decorated methods, by guard and name. */
+const registered = new WeakMap<
+  object,
+  Map<string, { readonly method: GuardedMethod; readonly type: unknown }>
+>();
+
+/**
+ * Makes `guard` serve the decorated methods of `instance` (an object, or a class for its static methods), and
+ * registers its `@SingleRun` methods as tasks where a started node can run them again.
+ *
+ * Of several instances of one class the first one does what is taken over.
+ *
+ * @throws GuardError `invalid-argument`: two methods have one task name, or the instance has a guard already.
+ */
+export function bindGuard(instance: object, guard: Guard): void {
+  checkGuard(guard);
+  const bound = processState.bound.get(instance);
+  if (bound !== undefined && bound !== guard) {
+    throw new GuardError('invalid-argument', 'the instance is bound to another guard already');
+  }
+  const methods = guardedMethods(instance).filter(canRunAgain);
+  for (const method of methods) register(method, instance, guard);
+  processState.bound.set(instance, guard);
+}
+
+/** Makes `guard` serve every decorated method that has none nearer; `undefined` takes that back. */
+export function setDefaultGuard(guard: Guard | undefined): void {
+  if (guard !== undefined) checkGuard(guard);
+  processState.defaultGuard = guard;
+}
+
+function canRunAgain(method: GuardedMethod): boolean {
+  if (method.kind !== 'single-run' || method.guard !== undefined) return false;
+  return method.original.length === 0 || (method.options as SingleRunOptions).input !== undefined;
+}
+
+function register(method: GuardedMethod, instance: object, guard: Guard): void {
+  const tasks = registered.get(guard) ?? new Map<string, { method: GuardedMethod; type: unknown }>();
+  registered.set(guard, tasks);
+  const name = nameOf(method, instance);
+  const type = typeof instance === 'function' ? instance : instance.constructor;
+  const known = tasks.get(name);
+  if (known?.method === method && known.type === type) return;
+  if (known !== undefined) {
+    const message = `two methods are the task '${name}': give one of them another 'name'`;
+    throw new GuardError('invalid-argument', message);
+  }
+  const { compensate, ...settings } = settingsOf(method.options as SingleRunOptions);
+  const undo = compensate?.bind(instance);
+  guard.task<unknown, unknown>(
+    name,
+    {
+      ...settings,
+      ...(undo === undefined
+        ? {}
+        : { compensate: (run: Run, input: unknown): unknown => undo(run, ...argumentsOf(input)) }),
+    },
+    (_run, input) => method.original.apply(instance, argumentsOf(input) as unknown[]) as unknown,
+  );
+  tasks.set(name, { method, type });
+}
+
+/** A list is the arguments, anything else is the only one. */
+function argumentsOf(input: unknown): readonly unknown[] {
+  if (input === undefined) return [];
+  return Array.isArray(input) ? input : [input];
+}
+
+function checkGuard(guard: unknown): void {
+  if (typeof guard !== 'object' || guard === null) throw invalidArgument('guard', guard, 'must be a guard');
+  checkFunction('guard.withLock', (guard as Partial<Guard>).withLock);
+  checkFunction('guard.run', (guard as Partial<Guard>).run);
+}

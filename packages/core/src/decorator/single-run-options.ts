@@ -1,0 +1,50 @@
+/** Options of `@SingleRun`, checked while the class is being defined. */
+import type { Run, RunSettings } from '../api/run.js';
+import { policyOf, TASK_OPTIONS } from '../facade/run-options.js';
+import type { Key } from '../value/key.js';
+import { encodeKey } from '../value/key.js';
+import { checkFunction, checkOptions } from '../value/options.js';
+import type { GuardSource } from './registry.js';
+
+/** Options of `@SingleRun` and `singleRun`. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the arguments of any method
+export interface SingleRunOptions<A extends readonly unknown[] = any[]> extends RunSettings {
+  /** Name of the task. Default: `Class.method`, of the class that defines the method. */
+  readonly name?: string;
+  /** Identity of the run, of the arguments. Runs of one key never happen twice, and have a lock of their own. */
+  readonly key?: Key | ((...args: A) => Key);
+  /**
+   * The arguments as JSON (up to 64 KiB), so that another node can call the method with them: a list is the
+   * arguments, anything else the only one. Put a single argument that is itself a list into a list.
+   */
+  readonly input?: (...args: A) => unknown;
+  /** Undoes what a run left behind that has failed for good; `this` is the instance. At least once. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the instance of any class
+  readonly compensate?: (this: any, run: Run, ...args: A) => unknown;
+  /** The guard. Default: the one the instance is bound to, else the process's default. */
+  readonly guard?: GuardSource;
+}
+
+/**
+ * Checks what can be checked without a guard.
+ *
+ * @throws GuardError `invalid-argument`.
+ */
+export function checkSingleRun(decorator: string, options: SingleRunOptions): void {
+  checkOptions(`${decorator} options`, options, [...TASK_OPTIONS, 'name', 'input', 'guard']);
+  const { name, key, input, compensate } = options;
+  if (name !== undefined) encodeKey('name', name);
+  if (key !== undefined && typeof key !== 'function') encodeKey('key', key);
+  if (input !== undefined) checkFunction('input', input);
+  if (compensate !== undefined) checkFunction('compensate', compensate);
+  // The guard's own defaults are not known yet: only what holds for every guard is refused here.
+  policyOf({ ...settingsOf(options), key }, { ttlMs: 30_000, minTtlMs: 1, onUnavailable: 'throw' });
+}
+
+/** The options without what belongs to the decorator alone. */
+export function settingsOf(
+  options: SingleRunOptions,
+): RunSettings & { readonly compensate?: SingleRunOptions['compensate'] } {
+  const { name: _name, key: _key, input: _input, guard: _guard, ...settings } = options;
+  return settings;
+}
