@@ -90,9 +90,9 @@ describe('a link', () => {
   });
 });
 
-/** A decision stays as it was written, and the instructions for a new package name files that are still to be made. */
+/** A decision stays as it was written, and pages for users of a package name files of theirs. */
 function isCurrent({ path }: Page): boolean {
-  return path !== 'CONTRIBUTING.md' && !path.startsWith('docs/adr/');
+  return /^(README|ARCHITECTURE)\.md$|^docs\//.test(path) && !path.startsWith('docs/adr/');
 }
 
 /** Paths of source files in inline code, such as `runtime/locks.ts`. A name without a folder is no path. */
