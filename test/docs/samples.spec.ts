@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as core from '@guard/core';
+import * as testing from '@guard/testing';
 import * as adapters from '@guard/typeorm';
 import * as typeorm from 'typeorm';
 import { closeAll, setup } from './context.js';
@@ -19,6 +20,7 @@ const found = pages().map(samplesOf);
 const samples = found.flatMap((page) => page.samples);
 const MODULES: Readonly<Record<string, unknown>> = {
   '@guard/core': core,
+  '@guard/testing': testing,
   '@guard/typeorm': adapters,
   typeorm,
   './context.js': { setup },
