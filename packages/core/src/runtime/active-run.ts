@@ -4,7 +4,6 @@
  */
 import type { Run } from '../api/run.js';
 import type { RunFault, RunLock, RunNode, RunTrigger, StoredRun } from '../machine/run-record.js';
-import { NO_TOKEN } from '../machine/run.js';
 import type { Clock, Timer } from '../port/clock.js';
 import { GuardError } from '../value/error.js';
 import type { HeldLock } from './lock-service.js';
@@ -212,9 +211,4 @@ export class ActiveRun implements Run, CompletableRun {
     }
     if (this.progressText !== undefined && !this.frozen) this.scheduleProgress();
   }
-}
-
-/** Whether a record says that it runs without a lock. */
-export function isUnguarded(lock: RunLock): boolean {
-  return lock.token === NO_TOKEN;
 }

@@ -1,8 +1,7 @@
 /** The types of the decorators in both modes of the compiler: what is accepted, and what is refused. */
-import { join } from 'node:path';
 import ts from 'typescript';
 
-const FILE = join(__dirname, 'accepted.ts');
+const FILE = require.resolve('./accepted.ts');
 
 function errorsOf(legacy: boolean): string[] {
   const program = ts.createProgram([FILE], {
