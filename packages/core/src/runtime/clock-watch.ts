@@ -13,13 +13,18 @@ const JUMP_MS = 20;
 export class ClockWatch {
   private readonly check = { dueMonoMs: 0, slot: -1, fire: (): void => this.compare() };
   private offsetMs = 0;
+  /** When the last jump was seen, on the monotonic clock, while it still matters. */
+  private jumpMonoMs: number | undefined;
 
-  /** `look` is called after a jump; watching ends when `isWatched` says so. */
+  /**
+   * `look` is called after a jump, and again at every check for as long as it says that something stands on a time
+   * before that jump: its deadline on the wall clock has no timer. Watching ends when `isWatched` says so.
+   */
   constructor(
     private readonly clock: Clock,
     private readonly scheduler: Scheduler,
     private readonly isWatched: () => boolean,
-    private readonly look: () => void,
+    private readonly look: (jumpMonoMs: number) => boolean,
   ) {}
 
   /** Watches until nothing is held any more. */
@@ -34,7 +39,8 @@ export class ClockWatch {
     const { monoMs, wallMs } = this.clock.now();
     const jumpedMs = wallMs - monoMs - this.offsetMs;
     this.offsetMs = wallMs - monoMs;
-    if (jumpedMs > JUMP_MS) this.look();
+    if (jumpedMs > JUMP_MS) this.jumpMonoMs = monoMs;
+    if (this.jumpMonoMs !== undefined && !this.look(this.jumpMonoMs)) this.jumpMonoMs = undefined;
     this.scheduler.schedule(this.check, monoMs + CHECK_MS);
   }
 }

@@ -94,13 +94,8 @@ export class Lease implements HeldLock, Due {
     this.look();
     if (this.state.phase === 'held') return;
     if (this.state.phase === 'suspect') {
-      throw new GuardError(
-        'lock-suspect',
-        `lock ${this.key}: the wall clock passed its deadline, a renewal decides`,
-        {
-          key: this.key,
-        },
-      );
+      const message = `lock ${this.key}: the wall clock passed its deadline, a renewal decides`;
+      throw new GuardError('lock-suspect', message, { key: this.key });
     }
     throw this.lossError();
   }
@@ -153,6 +148,12 @@ export class Lease implements HeldLock, Due {
     this.step({ type: 'looked', now: this.#host.clock.now(), suspectMs: this.suspectMs() });
   }
 
+  /** Whether this lock is held by an answer to a request that was sent before then. */
+  isTrustedSinceBefore(monoMs: number): boolean {
+    const { state } = this;
+    return (state.phase === 'held' || state.phase === 'suspect') && state.trust.sentAt.monoMs < monoMs;
+  }
+
   onLost(listener: () => void): () => void {
     this.look();
     if (this.state.phase === 'lost') {
@@ -165,7 +166,10 @@ export class Lease implements HeldLock, Due {
 
   /** Whether a renewal is due within `slackMs`: it can go along with others. */
   canRenewEarly(nowMonoMs: number): boolean {
-    return this.wantsRenewal() && this.renewDueMonoMs - nowMonoMs <= this.slackMs();
+    return (
+      this.wantsRenewal() &&
+      this.renewDueMonoMs - nowMonoMs <= (this.renewMs === false ? 0 : this.renewMs / 8)
+    );
   }
 
   /** Called by the scheduler: the renewal or the deadline is due. */
@@ -280,10 +284,6 @@ export class Lease implements HeldLock, Due {
 
   private wantsRenewal(): boolean {
     return !this.renewing && this.renewDueMonoMs < Infinity;
-  }
-
-  private slackMs(): number {
-    return this.renewMs === false ? 0 : this.renewMs / 8;
   }
 
   private suspectMs(): number {

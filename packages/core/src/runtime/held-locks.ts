@@ -17,7 +17,7 @@ export class HeldLocks {
       clock,
       scheduler,
       () => this.leases.size > 0,
-      () => this.lookAtAll(),
+      (jumpMonoMs) => this.lookAtAll(jumpMonoMs),
     );
   }
 
@@ -53,7 +53,13 @@ export class HeldLocks {
     for (const lease of [...this.leases.values()]) lease.drop();
   }
 
-  private lookAtAll(): void {
-    for (const lease of [...this.leases.values()]) lease.look();
+  /** `true`: there is a lock left whose lease was renewed for the last time before then. */
+  private lookAtAll(jumpMonoMs: number): boolean {
+    let left = false;
+    for (const lease of [...this.leases.values()]) {
+      lease.look();
+      left ||= lease.isTrustedSinceBefore(jumpMonoMs);
+    }
+    return left;
   }
 }

@@ -102,6 +102,21 @@ describe('a held lock', () => {
     expect(seen[0]! - start).toBeLessThanOrEqual(1_500);
   });
 
+  it('[L1] loses a lock whose deadline comes after a sleep of the machine, and on the wall clock only', async () => {
+    const { clock, process } = stage();
+    const { guard, net } = process();
+    const lock = await guard.acquire('a', { ttl: '30s', renew: false });
+    net.cut();
+    const { signal } = lock;
+    await clock.advance(5_000);
+    clock.suspend(20_000);
+    await clock.advance(4_000);
+    expect([lock.isHeld(), signal.aborted]).toEqual([true, false]);
+    // 29.4 s after the request, of which the monotonic clock has seen 9.4.
+    await clock.advance(500 + 500 + 1_000);
+    expect(signal.aborted).toBe(true);
+  });
+
   it('[S1] stays held over a step of the wall clock backwards and over one that is shorter than its lease', async () => {
     const { clock, process } = stage();
     const lock = await process().guard.acquire('a', { ttl: '30s' });
