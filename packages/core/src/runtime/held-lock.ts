@@ -164,12 +164,10 @@ export class Lease implements HeldLock, Due {
     return () => this.#listeners?.delete(listener);
   }
 
-  /** Whether a renewal is due within `slackMs`: it can go along with others. */
+  /** Whether a renewal is due within an eighth of its period: it can go along with others. */
   canRenewEarly(nowMonoMs: number): boolean {
-    return (
-      this.wantsRenewal() &&
-      this.renewDueMonoMs - nowMonoMs <= (this.renewMs === false ? 0 : this.renewMs / 8)
-    );
+    const earlyMs = this.renewMs === false ? 0 : this.renewMs / 8;
+    return this.wantsRenewal() && this.renewDueMonoMs - nowMonoMs <= earlyMs;
   }
 
   /** Called by the scheduler: the renewal or the deadline is due. */
