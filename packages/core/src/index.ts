@@ -130,4 +130,4 @@ export { guardedMethods } from './decorator/registry.js';
 export type { SingleRunOptions } from './decorator/single-run-options.js';
 export type { LockedOptions } from './decorator/locked.js';
 export type { GuardedMethod, GuardSource } from './decorator/registry.js';
-export type { AnyMethod, GuardDecorator } from './decorator/method.js';
+export type { AnyArguments, AnyMethod, GuardDecorator, Promising } from './decorator/method.js';

@@ -5,11 +5,13 @@ import { parseDuration } from '../value/duration.js';
 import { encodeKey, type Key } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
 import {
+  type AnyArguments,
   type AnyMethod,
   lookingLike,
   type GuardDecorator,
   methodDecorator,
   type MethodPlace,
+  type Promising,
 } from './method.js';
 import { type GuardedMethod, guardFor, type GuardSource, nameOf, remember } from './registry.js';
 import { keyOf } from './single-run.js';
@@ -18,8 +20,7 @@ import { keyOf } from './single-run.js';
 type LockKey<A extends readonly unknown[]> = Key | ((...args: A) => Key);
 
 /** Options of `@Locked` and `locked`. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the arguments of any method
-export interface LockedOptions<A extends readonly unknown[] = any[]> extends Pick<
+export interface LockedOptions<A extends readonly unknown[] = AnyArguments> extends Pick<
   AcquireOptions,
   'ttl' | 'wait' | 'renew'
 > {
@@ -40,11 +41,9 @@ export interface LockedOptions<A extends readonly unknown[] = any[]> extends Pic
  * @throws GuardError while the class is being defined: `invalid-argument`. The method itself throws what
  * `guard.withLock` throws, and `not-bound` where no guard is found.
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- by default the arguments of any method
-export function Locked<A extends readonly unknown[] = any[]>(
+export function Locked<A extends readonly unknown[] = AnyArguments>(
   options?: LockedOptions<A>,
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a key of the first arguments does for longer lists
-): GuardDecorator<(this: any, ...args: [...A, ...any[]]) => Promise<any>>;
+): GuardDecorator<Promising<A, unknown>>;
 export function Locked(options: LockedOptions = {}): GuardDecorator<AnyMethod> {
   checkLocked('@Locked', options);
   return methodDecorator('Locked', (place) => {

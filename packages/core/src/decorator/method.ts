@@ -9,6 +9,14 @@ import { GuardError } from '../value/error.js';
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a constraint over every method there is
 export type AnyMethod = (this: any, ...args: any[]) => any;
 
+/** The arguments of any method. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a method may have any
+export type AnyArguments = any[];
+
+/** A method whose first arguments are these; options that name fewer do for longer lists. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever follows, on whatever object
+export type Promising<A extends readonly unknown[], R> = (this: any, ...args: [...A, ...any[]]) => Promise<R>;
+
 /** A decorator of methods of type `M`, standard and legacy. Generic over the whole function, so generics survive. */
 export interface GuardDecorator<M extends AnyMethod> {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- methods of every class

@@ -4,11 +4,14 @@ import { policyOf, TASK_OPTIONS } from '../facade/run-options.js';
 import type { Key } from '../value/key.js';
 import { encodeKey } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
+import type { AnyArguments } from './method.js';
 import type { GuardSource } from './registry.js';
 
-/** Options of `@SingleRun` and `singleRun`. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the arguments of any method
-export interface SingleRunOptions<A extends readonly unknown[] = any[]> extends RunSettings {
+/** Options of `@SingleRun` and `singleRun`: `A` are the arguments that `key` names, `B` those of the others. */
+export interface SingleRunOptions<
+  A extends readonly unknown[] = AnyArguments,
+  B extends readonly unknown[] = AnyArguments,
+> extends RunSettings {
   /** Name of the task. Default: `Class.method`, of the class that defines the method. */
   readonly name?: string;
   /** Identity of the run, of the arguments. Runs of one key never happen twice, and have a lock of their own. */
@@ -17,10 +20,10 @@ export interface SingleRunOptions<A extends readonly unknown[] = any[]> extends 
    * The arguments as JSON (up to 64 KiB), so that another node can call the method with them: a list is the
    * arguments, anything else the only one. Put a single argument that is itself a list into a list.
    */
-  readonly input?: (...args: A) => unknown;
+  readonly input?: (...args: B) => unknown;
   /** Undoes what a run left behind that has failed for good; `this` is the instance. At least once. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the instance of any class
-  readonly compensate?: (this: any, run: Run, ...args: A) => unknown;
+  readonly compensate?: (this: any, run: Run, ...args: B) => unknown;
   /** The guard. Default: the one the instance is bound to, else the process's default. */
   readonly guard?: GuardSource;
 }

@@ -4,11 +4,13 @@ import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey, type Key } from '../value/key.js';
 import { checkFunction } from '../value/options.js';
 import {
+  type AnyArguments,
   type AnyMethod,
   lookingLike,
   type GuardDecorator,
   methodDecorator,
   type MethodPlace,
+  type Promising,
 } from './method.js';
 import { type GuardedMethod, guardFor, nameOf, remember } from './registry.js';
 import { checkSingleRun, settingsOf, type SingleRunOptions } from './single-run-options.js';
@@ -30,16 +32,18 @@ import { checkSingleRun, settingsOf, type SingleRunOptions } from './single-run-
  * @throws GuardError while the class is being defined: `invalid-argument` for bad options and for everything that is
  * no method. The method itself throws what `guard.run` throws, and `not-bound` where no guard is found.
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- by default the arguments of any method
-export function SingleRun<A extends readonly unknown[] = any[]>(
-  options?: SingleRunOptions<A> & { readonly onDuplicate?: 'skip' },
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a key of the first arguments does for longer lists
-): GuardDecorator<(this: any, ...args: [...A, ...any[]]) => Promise<void>>;
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above
-export function SingleRun<A extends readonly unknown[] = any[]>(
-  options: SingleRunOptions<A> & { readonly onDuplicate: 'throw' | 'result' },
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above
-): GuardDecorator<(this: any, ...args: [...A, ...any[]]) => Promise<any>>;
+export function SingleRun<
+  A extends readonly unknown[] = AnyArguments,
+  B extends readonly unknown[] = AnyArguments,
+>(
+  options?: SingleRunOptions<A, B> & { readonly onDuplicate?: 'skip' },
+): GuardDecorator<Promising<A, void> & Promising<B, void>>;
+export function SingleRun<
+  A extends readonly unknown[] = AnyArguments,
+  B extends readonly unknown[] = AnyArguments,
+>(
+  options: SingleRunOptions<A, B> & { readonly onDuplicate: 'throw' | 'result' },
+): GuardDecorator<Promising<A, unknown> & Promising<B, unknown>>;
 export function SingleRun(options: SingleRunOptions = {}): GuardDecorator<AnyMethod> {
   checkSingleRun('@SingleRun', options);
   return methodDecorator('SingleRun', (place) => {
@@ -57,12 +61,15 @@ export function SingleRun(options: SingleRunOptions = {}): GuardDecorator<AnyMet
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a constraint over every function there is
 export function singleRun<F extends (...args: any[]) => Promise<void>>(
-  options: SingleRunOptions<Parameters<F>> & { readonly name: string; readonly onDuplicate?: 'skip' },
+  options: SingleRunOptions<Parameters<F>, Parameters<F>> & {
+    readonly name: string;
+    readonly onDuplicate?: 'skip';
+  },
   work: F,
 ): F;
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above
 export function singleRun<F extends (...args: any[]) => Promise<any>>(
-  options: SingleRunOptions<Parameters<F>> & {
+  options: SingleRunOptions<Parameters<F>, Parameters<F>> & {
     readonly name: string;
     readonly onDuplicate: 'throw' | 'result';
   },

@@ -20,6 +20,15 @@ export class Accepted {
   ): Promise<number> {
     return order.id.length + cents;
   }
+  @SingleRun({ key: (id: string) => id, input: (id, cents) => [id, cents], onDuplicate: 'result' })
+  async fewer(_id: string, cents: number): Promise<number> {
+    return cents;
+  }
+  @SingleRun({
+    input: (id: string, cents: number) => [id, cents],
+    compensate: (run, id, cents) => [run.key, id.length, cents.toFixed()],
+  })
+  async compensated(_id: string, _cents: number): Promise<void> {}
   @SingleRun({ onDuplicate: 'throw' }) async generic<T>(value: T): Promise<T> {
     return value;
   }
@@ -53,6 +62,8 @@ export class Refused {
   @SingleRun() sync(): void {}
   // @ts-expect-error a key of another type than the argument
   @SingleRun({ key: (id: number) => id }) async wrongKey(_id: string): Promise<void> {}
+  // @ts-expect-error an input of another type than the argument
+  @SingleRun({ input: (id: number) => id }) async wrongInput(_id: string): Promise<void> {}
   // @ts-expect-error a key whose second argument is of another type
   @Locked({ key: (_a: string, b: number) => b }) async wrongSecond(_a: string, _b: string): Promise<void> {}
   // @ts-expect-error no such option
