@@ -46,6 +46,10 @@ export class StateFacade implements StateApi {
   async delete(key: Key, version?: string, options?: Pick<WriteOptions, 'lock'>): Promise<boolean> {
     checkOptions('delete options', options, ['lock']);
     const expect = version === undefined ? 'any' : { version: checkVersion(version) };
+    const held = options?.lock === undefined ? undefined : checkLock(options.lock);
+    await held?.assertHeldSoon();
+    // A store answers a delete of whatever is there alike, whether or not there was anything.
+    if (expect === 'any' && (await this.get(key)) === null) return false;
     return versionOf(await this.send(key, null, expect, 'none', options?.lock)) !== null;
   }
 
