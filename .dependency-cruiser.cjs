@@ -34,6 +34,7 @@ const foreign = {
   core: ['cockatiel'],
   testing: ['@guard/core', 'testcontainers'],
   typeorm: ['@guard/core', 'typeorm', 'better-sqlite3'],
+  redis: ['@guard/core'],
 };
 
 const foreignRules = Object.entries(foreign).map(([name, allowed]) => ({

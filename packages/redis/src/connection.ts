@@ -1,0 +1,49 @@
+/**
+ * What this adapter needs of a Redis client, and nothing more: scripts and one stream of messages. `fromIoredis` and
+ * `fromNodeRedis` make it from the client that the application hands in; neither library is imported here.
+ */
+import type { Script } from './scripts/script.js';
+
+/** An open subscription. */
+export interface Channel {
+  close(): Promise<void>;
+}
+
+/** An argument of a script. Bytes where a bound is no text. */
+export type ScriptArgument = string | number | Buffer;
+
+/** A client as this adapter sees it. Made by `fromIoredis` or `fromNodeRedis`. */
+export interface RedisConnection {
+  /** Where it leads, for the name of the backend: address and database, no credentials. */
+  readonly place: string;
+  /** Keys of one call must share a slot. */
+  readonly cluster: boolean;
+  /**
+   * How often a connection of this client broke. A client may send what was unanswered again by itself, so an answer
+   * that says "nothing there" across such a moment proves nothing (S4).
+   */
+  readonly breaks: number;
+  /** Runs a script, by its hash where the server knows it already. */
+  run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown>;
+  /** Names of all keys that match a glob pattern, without the client's own prefix. Walks everything: for people. */
+  scan(pattern: string): Promise<readonly string[]>;
+  /** Listens on a connection of its own. `onState(false)`: messages may be lost from now on; `true`: they come again. */
+  subscribe(
+    channel: string,
+    onMessage: (message: string) => void,
+    onState: (open: boolean) => void,
+  ): Promise<Channel>;
+}
+
+/** Whether a server says that it does not know a script: after a restart, a flush, a fail-over. */
+export function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** How many keys one step of a scan looks at. */
+export const SCAN_PAGE = 1_000;
+
+/** A text in which no character is a pattern. */
+export function escapeGlob(text: string): string {
+  return text.replace(/[\\*?[\]^-]/g, '\\$&');
+}

@@ -1,0 +1,38 @@
+/**
+ * Inspect, for one lock or many. Changes nothing but what an expired lease needs anyway: it goes to the next in line.
+ *
+ * KEYS, three per lock: record, queue, tickets.
+ * ARGV: how long a free record is kept in ms, channel prefix.
+ * Answers, one per lock: {token, held (1 or 0), ms left, session, claim, holder as JSON, live tickets}.
+ */
+import { DECIMAL } from './decimal.lua.js';
+import { script } from './script.js';
+import { LOCK_PRELUDE } from './lock-record.lua.js';
+
+const INSPECT_ONE = `
+local function waiting(tickets)
+  local count = 0
+  for _, v in ipairs(redis.call('HVALS', tickets)) do
+    if ticket(v).ends > now then count = count + 1 end
+  end
+  return count
+end
+
+local answers = {}
+for i = 0, #KEYS / 3 - 1 do
+  local key, queue, tickets = KEYS[i * 3 + 1], KEYS[i * 3 + 2], KEYS[i * 3 + 3]
+  local record = read(key)
+  if record and record.mode == 'q' and not live(record) then
+    record = let_go(key, queue, tickets, record, ARGV[1], ARGV[2]) or read(key)
+  end
+  if live(record) then
+    answers[i + 1] = {
+      record.token, 1, ms_left(key, record), record.session, record.claim, record.holder, waiting(tickets),
+    }
+  else
+    answers[i + 1] = { record and record.token or '0', 0, 0, '', '', '', 0 }
+  end
+end
+return answers`;
+
+export const INSPECT = script(DECIMAL, LOCK_PRELUDE, INSPECT_ONE);
