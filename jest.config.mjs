@@ -25,19 +25,36 @@ const shared = {
   },
 };
 
+/** Adapters whose every test needs a real server. */
+const ON_SERVERS = ['<rootDir>/packages/redis/test/'];
+
 export default {
   projects: [
     {
       ...shared,
       displayName: 'unit',
       testMatch: ['<rootDir>/packages/*/test/**/*.spec.ts', '<rootDir>/test/**/*.spec.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/structure/', '/test/servers/'],
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '<rootDir>/test/structure/',
+        '/test/(servers|smoke)/',
+        ...ON_SERVERS,
+      ],
     },
     // Real servers, started by the tests themselves.
     {
       ...shared,
       displayName: 'servers',
-      testMatch: ['<rootDir>/packages/*/test/servers/**/*.spec.ts'],
+      testMatch: [
+        '<rootDir>/packages/*/test/servers/**/*.spec.ts',
+        ...ON_SERVERS.map((folder) => `${folder}**/*.spec.ts`),
+      ],
+    },
+    // The same in containers; `npm run test:smoke` brings an engine and images.
+    {
+      ...shared,
+      displayName: 'smoke',
+      testMatch: ['<rootDir>/packages/*/test/smoke/**/*.spec.ts'],
     },
     // Their own programs, in processes of their own: they need a build.
     { ...shared, displayName: 'examples', testMatch: ['<rootDir>/examples/*/test/**/*.spec.ts'] },

@@ -17,6 +17,9 @@ const PROGRAMS = [
   { program: 'pgbouncer', package: 'pgbouncer', service: 'pgbouncer' },
 ];
 
+/** The Debian packages that bring them. */
+export const SERVER_PACKAGES = PROGRAMS.map((entry) => entry.package);
+
 /** Installs what is missing, or says how to. Answers `false` only where an installation was tried and failed. */
 export async function provideServerPrograms() {
   const missing = PROGRAMS.filter(({ program }) => !isInstalled(program));

@@ -3,30 +3,38 @@
 export class Stages {
   #rows = [];
 
-  /** Runs one stage. `work` answers whether it went well; a stage that throws has failed. */
+  /**
+   * Runs one stage. `work` answers whether it went well, or `{ skipped: why }`; a stage that throws has failed. A
+   * skipped stage shows nothing, and its row in the table says so.
+   */
   async run(name, work) {
     console.log(`\n=== ${name}`);
     const startedAt = performance.now();
-    let ok = false;
+    let answer = false;
     try {
-      ok = await work();
+      answer = await work();
     } catch (error) {
       console.error(error instanceof Error ? error.message : error);
     }
-    this.#rows.push({ name, ok, seconds: (performance.now() - startedAt) / 1000 });
-    return ok;
+    const skipped = answer === true || answer === false ? undefined : answer.skipped;
+    const verdict = skipped ? 'SKIPPED' : answer ? 'ok' : 'FAILED';
+    this.#rows.push({ name, verdict, skipped, seconds: (performance.now() - startedAt) / 1000 });
+    return answer === true;
   }
 
   get failed() {
-    return this.#rows.some((row) => !row.ok);
+    return this.#rows.some((row) => row.verdict === 'FAILED');
   }
 
   print() {
     const width = Math.max(...this.#rows.map((row) => row.name.length));
     console.log('');
-    for (const { name, ok, seconds } of this.#rows) {
-      console.log(`${name.padEnd(width)}  ${ok ? 'ok    ' : 'FAILED'}  ${seconds.toFixed(1).padStart(7)} s`);
+    for (const { name, verdict, skipped, seconds } of this.#rows) {
+      const time = `${seconds.toFixed(1).padStart(7)} s`;
+      console.log(`${name.padEnd(width)}  ${verdict.padEnd(7)}  ${time}${skipped ? `  ${skipped}` : ''}`);
     }
+    const total = this.#rows.reduce((sum, { seconds }) => sum + seconds, 0);
+    console.log(`${'together'.padEnd(width)}  ${' '.repeat(7)}  ${total.toFixed(1).padStart(7)} s`);
     console.log('');
   }
 }
