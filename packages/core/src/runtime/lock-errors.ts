@@ -1,6 +1,14 @@
-/** The two ways in which a claim ends without an answer of the backend. */
+/** The ways in which a claim ends without a lock, other than busy. */
+import type { ClaimEnd } from '../machine/claim.js';
 import { GuardError } from '../value/error.js';
 import type { ClaimRequest } from './lock-service.js';
+import { unavailable } from './outage.js';
+
+const WHY = {
+  failed: 'the backend failed',
+  'no-answer': 'no answer within the wait',
+  late: 'granted too late',
+};
 
 /** The guard takes no new work. */
 export function closedError(): GuardError {
@@ -14,4 +22,9 @@ export function abortedError(request: ClaimRequest): GuardError {
     key: request.shownKey,
     cause,
   });
+}
+
+/** The backend could not be asked, or its answer was of no use. */
+export function faultError(request: ClaimRequest, end: ClaimEnd & { readonly end: 'fault' }): GuardError {
+  return unavailable(`lock ${request.shownKey} could not be asked for (${WHY[end.why]})`, end.cause);
 }

@@ -25,7 +25,7 @@ import type { Events } from './events.js';
 import { Lease } from './held-lock.js';
 import type { Grant } from './lease-host.js';
 import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
-import { abortedError, closedError } from './lock-errors.js';
+import { abortedError, closedError, faultError } from './lock-errors.js';
 import { unavailable } from './outage.js';
 import { atMost } from './pause.js';
 import { PendingClaim } from './pending-claim.js';
@@ -254,9 +254,7 @@ export class Locks implements LockService, ClaimHost {
         return reject(closedError());
       case 'fault':
         this.tellCancelled(request, end.why === 'late' ? 'late' : 'failed');
-        return reject(
-          unavailable(`lock ${request.shownKey} could not be asked for (${WHY[end.why]})`, end.cause),
-        );
+        return reject(faultError(request, end));
     }
   }
 
@@ -295,9 +293,3 @@ export class Locks implements LockService, ClaimHost {
       this.events.emit('claim-cancelled', { key: request.shownKey, reason });
   }
 }
-
-const WHY = {
-  failed: 'the backend failed',
-  'no-answer': 'no answer within the wait',
-  late: 'granted too late',
-};
