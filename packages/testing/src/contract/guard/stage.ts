@@ -30,7 +30,7 @@ import { timelineOf, type Timeline } from '../timeline.js';
 import { Process } from './process.js';
 
 /** The shortest ttl that a guard takes: a lease must leave room for its margin, which is never below 50 ms. */
-export const MIN_GUARD_TTL_MS = 200;
+const MIN_GUARD_TTL_MS = 200;
 
 /** Where the processes of a case meet. */
 export interface StagePlace {
