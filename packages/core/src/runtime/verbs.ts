@@ -88,7 +88,7 @@ export class Verbs {
 
   private watch(landing: AnyLanding): void {
     if (!landing.ok) this.outage.failed(landing.cause);
-    else if (landing.answer.status === 'failed') this.outage.failed((landing.answer as Failed).cause);
+    else if (landing.answer.status === 'failed') this.outage.failed((landing.answer).cause);
     else this.outage.answered();
   }
 }
