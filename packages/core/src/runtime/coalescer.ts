@@ -196,7 +196,7 @@ class Lane<Op, Answer> {
     try {
       return this.options.send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op));
     } catch (cause) {
-      return Promise.reject(cause);
+      return Promise.reject(cause instanceof Error ? cause : new Error('the backend threw', { cause }));
     }
   }
 

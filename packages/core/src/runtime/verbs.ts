@@ -8,7 +8,6 @@ import type { Clock, Policy } from '../port/clock.js';
 import type {
   Claim,
   ClaimAnswer,
-  Failed,
   LockBackend,
   LockInfo,
   LockQuery,
@@ -88,7 +87,7 @@ export class Verbs {
 
   private watch(landing: AnyLanding): void {
     if (!landing.ok) this.outage.failed(landing.cause);
-    else if (landing.answer.status === 'failed') this.outage.failed((landing.answer).cause);
+    else if (landing.answer.status === 'failed') this.outage.failed(landing.answer.cause);
     else this.outage.answered();
   }
 }
