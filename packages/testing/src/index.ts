@@ -14,11 +14,23 @@ export type { FaultyBackend, LockVerb, NoticeFault } from './fault/faulty-backen
 export { faultyState } from './fault/faulty-state.js';
 export type { FaultyState, StateVerb } from './fault/faulty-state.js';
 
+// faults on the wire
+export { startTcpProxy } from './fault/tcp-proxy.js';
+export type { AwaitedLoss, LossOptions, TcpProxy, TcpProxyOptions } from './fault/tcp-proxy.js';
+export type { Direction, TcpAddress } from './fault/tcp-connection.js';
+
 // laws that every scenario obeys
 export { findOverlaps, findTokenDisorder, HoldLog } from './check/hold-log.js';
 export type { HoldEvent } from './check/hold-log.js';
 export { findLeftovers } from './check/leftovers.js';
 export type { LeftoverQuery } from './check/leftovers.js';
+
+// a cluster in one process, played from a seed
+export { simulate } from './simulator/simulate.js';
+export type { SimulateOptions, SimulationResult } from './simulator/simulate.js';
+export type { PlanOptions, SimulatedFault } from './simulator/plan.js';
+export type { SimulatedCore } from './simulator/stage.js';
+export type { Violation, WatchedPromise } from './simulator/journal.js';
 
 // contract suites
 export { describeLockBackend } from './contract/describe-lock-backend.js';

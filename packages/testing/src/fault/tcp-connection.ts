@@ -1,0 +1,96 @@
+/** One connection through the proxy: two pipes, and what happens to both at once. */
+import { connect, type Socket } from 'node:net';
+import type { Clock } from '@guard/core';
+import { TcpPipe, type Verdict, type Wire } from './tcp-pipe.js';
+
+/** Which way bytes go. */
+export type Direction = 'to-server' | 'to-client';
+
+/** Where a connection leads. */
+export interface TcpAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a connection needs of its proxy. */
+export interface ConnectionRules {
+  readonly wires: Readonly<Record<Direction, Wire>>;
+  readonly clock: Clock;
+  /** Sees every chunk before it is sent on. */
+  readonly look: (connection: TcpConnection, direction: Direction, chunk: Buffer | 'end') => Verdict;
+}
+
+/** Everything that goes this way is lost. */
+export interface Losing {
+  readonly direction: Direction;
+  /** Whether the connection is reset when the first of it arrives. */
+  readonly reset: boolean;
+  readonly happened: () => void;
+}
+
+/** One connection. */
+export class TcpConnection {
+  /** What is lost of it from now on. It can never be whole again. */
+  losing: Losing | undefined;
+  readonly #client: Socket;
+  readonly #rules: ConnectionRules;
+  readonly #onClose: () => void;
+  #server: Socket | undefined;
+  #pipes: Record<Direction, TcpPipe> | undefined;
+
+  constructor(client: Socket, rules: ConnectionRules, onClose: () => void) {
+    this.#client = client;
+    this.#rules = rules;
+    this.#onClose = onClose;
+    client.setNoDelay(true);
+    client.on('error', () => this.reset());
+    client.on('close', () => this.#sideClosed(client));
+  }
+
+  /** Connects to the server; a connection on a cut wire does that only when it heals. */
+  connect({ host, port }: TcpAddress): void {
+    if (this.#server !== undefined || this.#client.destroyed) return;
+    const server = connect({ host, port, allowHalfOpen: true, noDelay: true });
+    this.#server = server;
+    server.on('error', () => this.reset());
+    server.on('close', () => this.#sideClosed(server));
+    this.#pipes = {
+      'to-server': this.#pipe(this.#client, server, 'to-server'),
+      'to-client': this.#pipe(server, this.#client, 'to-client'),
+    };
+  }
+
+  /** Follows a change of the wires. */
+  update(): void {
+    for (const pipe of Object.values(this.#pipes ?? {})) pipe.update();
+  }
+
+  /** Ends one direction: its receiver sees the end of the stream, the other direction goes on. */
+  halfClose(direction: Direction): void {
+    this.#pipes?.[direction].end();
+  }
+
+  /** Resets both sides (RST). */
+  reset(): void {
+    for (const pipe of Object.values(this.#pipes ?? {})) pipe.close();
+    this.#client.resetAndDestroy();
+    this.#server?.resetAndDestroy();
+  }
+
+  #pipe(from: Socket, to: Socket, direction: Direction): TcpPipe {
+    const { wires, clock, look } = this.#rules;
+    return new TcpPipe(from, to, {
+      wire: wires[direction],
+      clock,
+      look: (chunk) => look(this, direction, chunk),
+      reset: () => this.reset(),
+    });
+  }
+
+  #sideClosed(side: Socket): void {
+    const other = side === this.#client ? this.#server : this.#client;
+    // A side that closed without an end of its stream was destroyed: so is the other one.
+    if (other !== undefined && !side.readableEnded) this.reset();
+    if (this.#client.destroyed && (this.#server?.destroyed ?? true)) this.#onClose();
+  }
+}
