@@ -32,6 +32,13 @@ export type { PlanOptions, SimulatedFault } from './simulator/plan.js';
 export type { SimulatedCore } from './simulator/stage.js';
 export type { Violation, WatchedPromise } from './simulator/journal.js';
 
+// a cluster in one process, played from a seed
+export { simulate } from './simulator/simulate.js';
+export type { SimulateOptions, SimulationResult } from './simulator/simulate.js';
+export type { PlanOptions, SimulatedFault } from './simulator/plan.js';
+export type { SimulatedCore } from './simulator/stage.js';
+export type { Violation, WatchedPromise } from './simulator/journal.js';
+
 // contract suites
 export { describeLockBackend } from './contract/describe-lock-backend.js';
 export type { LockBackendSuite } from './contract/describe-lock-backend.js';

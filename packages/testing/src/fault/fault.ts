@@ -17,8 +17,11 @@ export type Fault =
   | { readonly type: 'delay'; readonly requestMs?: Delay; readonly replyMs?: Delay }
   /** Is executed only `afterMs` later, as from a client's offline queue; until then no answer, or a rejection. */
   | { readonly type: 'execute-later'; readonly afterMs: number; readonly answer: 'never' | 'reject' }
-  /** Is executed, and once more `afterMs` later; the second answer is what arrives, as after a reconnect. */
-  | { readonly type: 'execute-twice'; readonly afterMs?: number }
+  /**
+   * Is executed, and once more `afterMs` later. The second answer is what arrives, as after a reconnect; or the first
+   * one, where the network doubled the packet.
+   */
+  | { readonly type: 'execute-twice'; readonly afterMs?: number; readonly answer?: 'first' | 'second' }
   /** Single operations answer `failed`; executed or not, which the caller cannot know. */
   | {
       readonly type: 'fail';
@@ -174,16 +177,26 @@ export class FaultPlan<V extends string> {
         if (fault.executed) await request.execute(operations);
         throw fault.error ?? new PlayedFaultError('the connection was reset');
       case 'execute-later':
-        this.#clock.setTimer(() => void ignored(request.execute(operations)), fault.afterMs, { ref: false });
+        this.#executeLater(request, fault.afterMs);
         if (fault.answer === 'never') return never();
         throw new PlayedFaultError('the request was given up, and is executed later');
       case 'execute-twice':
+        if (fault.answer === 'first') {
+          this.#executeLater(request, fault.afterMs ?? 0);
+          return request.execute(operations);
+        }
         await request.execute(operations);
         await this.#sleep(fault.afterMs ?? 0);
         return request.execute(operations);
       case 'fail':
         return failSome(fault, request);
     }
+  }
+
+  /** Nobody hears the answer. */
+  #executeLater<O, A>(request: Request<O, A>, afterMs: number): void {
+    const execute = (): void => void ignored(request.execute(request.operations));
+    this.#clock.setTimer(execute, afterMs, { ref: false });
   }
 
   #sleep(ms: number): Promise<void> {

@@ -115,6 +115,18 @@ describe('FaultPlan', () => {
     expect(seen.state).toEqual(['there already']);
   });
 
+  it('executes a doubled packet twice and answers at once with the first answer [B50]', async () => {
+    const clock = new VirtualClock();
+    const plan = new FaultPlan<Verb>(clock);
+    const answers = ['granted', 'there already'];
+    plan.play({ type: 'execute-twice', afterMs: 300, answer: 'first' }, { times: 1 });
+    const request = { operations: ['a'], execute: () => Promise.resolve([answers.shift()]) };
+    expect(await plan.send('write', request)).toEqual(['granted']);
+    expect(answers).toEqual(['there already']);
+    await clock.advance(300);
+    expect(answers).toEqual([]);
+  });
+
   it('fails single operations, executed or not', async () => {
     const plan = new FaultPlan<Verb>();
     const { request, executed } = server();

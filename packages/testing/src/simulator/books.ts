@@ -1,0 +1,13 @@
+/** All laws of one simulation together. */
+import type { Beliefs } from './laws/beliefs.js';
+import type { Calls } from './laws/calls.js';
+import type { Entries } from './laws/entries.js';
+import type { Grants } from './laws/grants.js';
+
+/** What everything that happens is told to. */
+export interface Books {
+  readonly calls: Calls;
+  readonly beliefs: Beliefs;
+  readonly grants: Grants;
+  readonly entries: Entries;
+}

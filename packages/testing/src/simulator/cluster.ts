@@ -1,0 +1,136 @@
+/** The nodes of a simulation: processes that start, are killed, are closed, and start again in the same place. */
+import { SeededRandom } from '../clock/seeded-random.js';
+import { callBounds, GRACE_MS } from './bounds.js';
+import type { Books } from './books.js';
+import { Link } from './link.js';
+import { NodeClock } from './node-clock.js';
+import { SimNode } from './node.js';
+import type { Server } from './server.js';
+import { between, chance, type SimulatedCore, type Stage } from './stage.js';
+import { NAMESPACE, Workload } from './workload.js';
+
+/** One running process. */
+export interface Member {
+  readonly node: SimNode;
+  readonly link: Link;
+  readonly workload: Workload;
+}
+
+/** A place for a process, which outlives it. */
+interface Slot {
+  readonly rate: number;
+  readonly wallOffsetMs: number;
+  /** A wall clock that steps back hides a sleep of the same length; which of the two happens here [S1]. */
+  readonly sleeps: boolean;
+  starts: number;
+  member: Member | undefined;
+}
+
+/** All places. */
+export class Cluster {
+  readonly #slots: Slot[] = [];
+  #lastTtl = 0;
+
+  constructor(
+    private readonly stage: Stage,
+    private readonly core: SimulatedCore,
+    private readonly server: Server,
+    private readonly books: Books,
+  ) {
+    const { random, plan } = stage;
+    for (let slot = 0; slot < plan.nodes; slot += 1) {
+      const rate = plan.faults.has('drift') ? between(random, 0.995, 1.005) : 1;
+      const wallOffsetMs = between(random, -5_000, 5_000);
+      const sleeps = plan.faults.has('suspend') && (chance(random, 0.5) || !plan.faults.has('wall-step'));
+      this.#slots.push({ rate, wallOffsetMs, sleeps, starts: 0, member: undefined });
+    }
+  }
+
+  /** Processes that are there, running or stopped. */
+  get members(): Member[] {
+    return this.#slots.flatMap(({ member }) => member ?? []);
+  }
+
+  /** Whether machines of this place sleep; otherwise their wall clocks may step back. */
+  sleeps({ slot }: SimNode): boolean {
+    return this.#slots[slot]!.sleeps;
+  }
+
+  /** Starts a process in every free place. */
+  startAll(): void {
+    this.#slots.forEach((slot, index) => slot.member === undefined && this.#start(slot, index));
+  }
+
+  /** SIGKILL; after a while another one is started. */
+  kill({ node }: Member, restartAfterMs: number): void {
+    node.kill();
+    this.books.calls.forget(node);
+    this.books.beliefs.forget(node);
+    this.#gone(node, restartAfterMs);
+  }
+
+  /** The owner closes its guard; after a while another one is made. */
+  async close({ node, workload }: Member, restartAfterMs: number): Promise<void> {
+    if (node.closing) return;
+    const { calls } = this.books;
+    node.closing = true;
+    workload.stop();
+    this.stage.journal.note(`${node.name} closes`);
+    const call = calls.start(node, 'close', callBounds(this.stage.plan).close);
+    await node.guard.close();
+    calls.end(call);
+    this.stage.journal.note(`${node.name} is closed`);
+    this.#gone(node, restartAfterMs);
+  }
+
+  #gone(node: SimNode, restartAfterMs: number): void {
+    const slot = this.#slots[node.slot]!;
+    if (slot.member?.node !== node) return;
+    slot.member = undefined;
+    this.stage.world.after(restartAfterMs, () => slot.member ?? this.#start(slot, node.slot));
+  }
+
+  #start(slot: Slot, index: number): void {
+    const { stage, server, books } = this;
+    const { random, world, plan } = stage;
+    slot.starts += 1;
+    const { rate, wallOffsetMs } = slot;
+    const clock = new NodeClock(world, { rate, monoMs: between(random, 0, 100_000), wallOffsetMs });
+    const node = new SimNode(`n${index}.${slot.starts}`, index, clock, stage);
+    const link = new Link(stage, node, server, books.calls, books.beliefs);
+    node.guard = this.core.createGuard({
+      locks: link.locks,
+      state: link.store,
+      namespace: NAMESPACE,
+      node: { label: node.name },
+      clock,
+      random: new Named(node.name, random.integer(0, 2 ** 31 - 1)),
+      grace: GRACE_MS,
+    });
+    const workload = new Workload(stage, node, books, () => plan.ttlMs + (this.#lastTtl += 1));
+    slot.member = { node, link, workload };
+    stage.journal.note(`${node.name} starts`);
+    workload.start();
+  }
+}
+
+/** Ids that a reader of a trace can tell apart, and fractions from a seed. */
+class Named {
+  readonly #random: SeededRandom;
+  #ids = 0;
+
+  constructor(
+    private readonly name: string,
+    seed: number,
+  ) {
+    this.#random = new SeededRandom(seed);
+  }
+
+  id(): string {
+    return `${this.name}-${(this.#ids += 1)}`;
+  }
+
+  fraction(): number {
+    return this.#random.fraction();
+  }
+}

@@ -1,0 +1,34 @@
+/** What every part of one simulation shares, and the parts of core that it is played with. */
+import type { createGuard, memoryLocks, memoryState } from '@guard/core';
+import type { SeededRandom } from '../clock/seeded-random.js';
+import type { Journal } from './journal.js';
+import type { SeedPlan } from './plan.js';
+import type { World } from './world.js';
+
+/**
+ * The code under test. Default: `@guard/core` itself; a test of the simulator hands in a core in which one mechanism
+ * was taken out, and expects to be told.
+ */
+export interface SimulatedCore {
+  readonly createGuard: typeof createGuard;
+  readonly memoryLocks: typeof memoryLocks;
+  readonly memoryState: typeof memoryState;
+}
+
+/** One simulation. */
+export interface Stage {
+  readonly world: World;
+  readonly random: SeededRandom;
+  readonly journal: Journal;
+  readonly plan: SeedPlan;
+}
+
+/** `true` with this probability. */
+export function chance(random: SeededRandom, probability: number): boolean {
+  return random.fraction() < probability;
+}
+
+/** A number between the two. */
+export function between(random: SeededRandom, min: number, max: number): number {
+  return min + (max - min) * random.fraction();
+}
