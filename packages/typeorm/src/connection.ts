@@ -91,15 +91,19 @@ export class Connection {
    * @param patienceMs how long a busy file is asked again.
    * @throws the driver's error: still busy after that time, or any other fault.
    */
-  async use<T>(patienceMs: number, work: (connection: Connection) => T): Promise<T> {
-    await this.#breathe();
+  use<T>(patienceMs: number, work: (connection: Connection) => T): Promise<T> {
+    const nowMs = this.#options.clock.now().monoMs;
+    if (this.#mustBreathe(nowMs)) return this.#breathe().then(() => this.use(patienceMs, work));
     // Whoever comes while others wait for the file waits too: a stream of newcomers must not pass them for ever.
-    if (this.#waiters === 0) {
+    if (this.#waiters > 0) return this.#insist(patienceMs, work);
+    try {
+      this.#checkFile(nowMs);
       const first = this.#try(work, patienceMs > 0);
-      if (!('busy' in first)) return first.value;
-      if (patienceMs <= 0) throw first.busy;
+      if (!('busy' in first)) return Promise.resolve(first.value);
+      return patienceMs > 0 ? this.#insist(patienceMs, work) : rejected(first.busy);
+    } catch (error) {
+      return rejected(error);
     }
-    return this.#insist(patienceMs, work);
   }
 
   /** Runs `work` in a write transaction; whatever goes wrong, none stays open. */
@@ -165,7 +169,6 @@ export class Connection {
     if (this.#closed) throw new GuardError('closed', `the connection to ${this.#options.file} was closed`);
     this.#courteous = courteous;
     try {
-      this.#checkFile();
       this.#open();
       return { value: work(this) };
     } catch (error) {
@@ -209,9 +212,8 @@ export class Connection {
   }
 
   /** A file that was moved away stays open under no name: two processes would lock two different files. */
-  #checkFile(): void {
+  #checkFile(nowMs: number): void {
     if (this.#database === undefined) return;
-    const nowMs = this.#options.clock.now().monoMs;
     if (nowMs - this.#checkedMs < CHECK_FILE_MS) return;
     this.#checkedMs = nowMs;
     if (inodeOf(this.#options.file) !== this.#inode) this.#drop();
@@ -224,17 +226,21 @@ export class Connection {
     database?.close();
   }
 
-  /** Gives timers and I/O a turn where calls follow each other without ever leaving the microtask queue. */
-  async #breathe(): Promise<void> {
-    const { clock } = this.#options;
-    const nowMs = clock.now().monoMs;
-    if (this.#turnStartMs === undefined) {
-      this.#turnStartMs = nowMs;
-      clock.yield(() => (this.#turnStartMs = undefined));
-    } else if (nowMs - this.#turnStartMs > MAX_TURN_MS) {
-      await new Promise<void>((resume) => clock.yield(resume));
-    }
+  /** Whether calls have followed each other in microtasks for so long that timers and I/O need a turn. */
+  #mustBreathe(nowMs: number): boolean {
+    if (this.#turnStartMs !== undefined) return nowMs - this.#turnStartMs > MAX_TURN_MS;
+    this.#turnStartMs = nowMs;
+    this.#options.clock.yield(() => (this.#turnStartMs = undefined));
+    return false;
   }
+
+  #breathe(): Promise<void> {
+    return new Promise((resume) => this.#options.clock.yield(resume));
+  }
+}
+
+async function rejected(error: unknown): Promise<never> {
+  throw error;
 }
 
 /** The code of an error of SQLite, such as `SQLITE_BUSY`; `undefined` for any other error. */

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { Connection, type ConnectionOptions } from './connection.js';
 import { targetOf } from './dialect.js';
 import { Lifetimes } from './lifetime.js';
-import { machineTime } from './machine-time.js';
+import { systemMachineTime, type MachineTime } from './machine-time.js';
 import { prepareGuardFile } from './sqlite/guard-schema.js';
 
 /** What `typeormLocks`, `typeormState` and `typeormRuns` all may be told. */
@@ -14,8 +14,10 @@ export interface TypeormOptions {
    * name only. Default: the path of the file.
    */
   readonly name?: string;
-  /** For tests. Its monotonic time stands for the machine's, by which leases are counted. Default: the system's. */
+  /** For tests: timers, and the wall time that tokens and versions are not below. Default: the system's. */
   readonly clock?: Clock;
+  /** For tests: what leases and ttls are counted by. All processes of one file must agree on it. Default: the machine's. */
+  readonly machineTime?: MachineTime;
   /** For tests: draws the pauses before a busy file is asked again. Default: the system's. */
   readonly random?: Random;
 }
@@ -42,7 +44,7 @@ export function openGuardFile(
       ...{ driver, file: guardFile, create: true, synchronous, nativeBinding, key, clock, random },
       prepare: prepareGuardFile,
     }),
-    lifetimes: new Lifetimes(machineTime(options.clock)),
+    lifetimes: new Lifetimes(options.machineTime ?? systemMachineTime()),
     clock,
   };
 }

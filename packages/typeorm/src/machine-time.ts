@@ -5,7 +5,6 @@
  */
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Clock } from '@guard/core';
 
 /** Moments that all processes of one machine understand. */
 export interface MachineTime {
@@ -16,14 +15,14 @@ export interface MachineTime {
 }
 
 /**
- * The machine's time. A clock that is handed in stands for the machine's, so that tests can hold it.
+ * The machine's time.
  *
  * Node reads `CLOCK_MONOTONIC` on Linux, the continuous time of macOS and the performance counter of Windows: all
  * three are one for the machine. Only Linux names the boot. Elsewhere the host's name stands for it, and a reboot is
  * seen by rows whose moment lies in the future; a row that it does not show lasts at most its own ttl longer.
  */
-export function machineTime(clock?: Clock): MachineTime {
-  return { boot: bootId(), nowMs: clock === undefined ? monotonicMs : () => clock.now().monoMs };
+export function systemMachineTime(): MachineTime {
+  return { boot: bootId(), nowMs: monotonicMs };
 }
 
 function monotonicMs(): number {

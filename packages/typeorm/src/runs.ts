@@ -5,7 +5,7 @@ import { Connection } from './connection.js';
 import { targetOf } from './dialect.js';
 import type { TypeormOptions } from './guard-file.js';
 import { Lifetimes } from './lifetime.js';
-import { machineTime } from './machine-time.js';
+import { systemMachineTime } from './machine-time.js';
 import { rememberRunTables } from './run-tables.js';
 import { SqliteRuns } from './sqlite/run-store.js';
 import { tableNames, type TableOptions } from './tables.js';
@@ -35,7 +35,7 @@ export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions 
       // A transaction that has read and not written yet would fail if somebody else wrote now (in WAL mode).
       avoid: inTransaction,
     }),
-    lifetimes: new Lifetimes(machineTime(options.clock)),
+    lifetimes: new Lifetimes(options.machineTime ?? systemMachineTime()),
     clock,
     tables,
   });

@@ -2,7 +2,8 @@
  * The contracts of the ports, against real files. Two timelines: the real one, and one in the test's hand, on which
  * every moment is exact and no case has to wait.
  */
-import { ensureSchema, typeormLocks, typeormRuns, typeormState } from '@guard/typeorm';
+import { ensureSchema, typeormLocks, typeormRuns, typeormState, type TypeormOptions } from '@guard/typeorm';
+import type { Clock } from '@guard/core';
 import {
   describeLockBackend,
   describeRunStore,
@@ -11,26 +12,28 @@ import {
   type TestRunner,
 } from '@guard/testing';
 import type { DataSource } from 'typeorm';
-import { newPlace } from './support/place.js';
+import { heldBy, newPlace } from './support/place.js';
 
 const runner: TestRunner = { describe, it, skip: it.skip };
 
-type Open<T> = (dataSource: DataSource, options: { readonly clock?: VirtualClock }) => T;
+type Open<T> = (dataSource: DataSource, options: TypeormOptions) => T;
 
-/** Two connections of their own to one new file. */
-function twice<T extends { close(): Promise<void> }>(open: Open<T>, clock?: VirtualClock) {
+/** A new file, and as many connections to it as a case asks for. */
+async function placeFor<T extends { close(): Promise<void> }>(open: Open<T>, clock?: VirtualClock) {
   const place = newPlace();
-  const options = clock === undefined ? {} : { clock };
-  const [first, second] = [open(place.dataSource(), options), open(place.dataSource(), options)];
+  const opened: T[] = [];
+  await ensureSchema(place.dataSource());
+  const connect = async (own?: Clock): Promise<T> => {
+    const timers = own === undefined ? {} : { clock: own };
+    const one = open(place.dataSource(), { ...(clock === undefined ? {} : heldBy(clock)), ...timers });
+    opened.push(one);
+    return one;
+  };
   const cleanup = async (): Promise<void> => {
-    await Promise.all([first.close(), second.close()]);
+    for (const one of opened) await one.close();
     place.remove();
   };
-  return {
-    first,
-    dataSource: place.dataSource(),
-    place: { connect: async () => second, ...options, cleanup },
-  };
+  return { first: await connect(), place: { connect, cleanup, ...(clock === undefined ? {} : { clock }) } };
 }
 
 /** What a backend says of itself. Nothing is opened for it. */
@@ -50,22 +53,21 @@ for (const { time, clock } of times) {
   describeLockBackend({
     ...{ runner, name, traits: traitsOf(typeormLocks) },
     create: async () => {
-      const { first, place } = twice(typeormLocks, clock());
+      const { first, place } = await placeFor(typeormLocks, clock());
       return { backend: first, ...place };
     },
   });
   describeStateStore({
     ...{ runner, name, traits: traitsOf(typeormState) },
     create: async () => {
-      const { first, place } = twice(typeormState, clock());
+      const { first, place } = await placeFor(typeormState, clock());
       return { store: first, ...place };
     },
   });
   describeRunStore({
     ...{ runner, name, traits: traitsOf(typeormRuns) },
     create: async () => {
-      const { first, dataSource, place } = twice(typeormRuns, clock());
-      await ensureSchema(dataSource);
+      const { first, place } = await placeFor(typeormRuns, clock());
       return { store: first, ...place };
     },
   });

@@ -11,9 +11,11 @@ import { VirtualClock } from '@guard/testing';
 import type { DataSource } from 'typeorm';
 import { shell, watchedDriver } from './support/drivers.js';
 import { ask, claim, granted, look, release, renew } from './support/locking.js';
-import { newPlace, type Place } from './support/place.js';
+import { heldBy, newPlace, type Place } from './support/place.js';
 
 const TTL = 3_000;
+
+jest.setTimeout(60_000);
 
 let place: Place;
 let clock: VirtualClock;
@@ -30,14 +32,14 @@ afterEach(async () => {
   place.remove();
 });
 
-function open(dataSource: DataSource = place.dataSource(), options: object = { clock }): LockBackend {
+function open(dataSource: DataSource = place.dataSource(), options: object = heldBy(clock)): LockBackend {
   const locks = typeormLocks(dataSource, options);
   opened.push(locks);
   return locks;
 }
 
 function openState(dataSource: DataSource = place.dataSource()): StateStore {
-  const state = typeormState(dataSource, { clock });
+  const state = typeormState(dataSource, heldBy(clock));
   opened.push(state);
   return state;
 }
@@ -246,7 +248,9 @@ describe('a fault', () => {
     });
     expect(await renew(locks, lease)).toBe('failed');
     expect(await release(locks, lease)).toBe('failed');
-    await expect(locks.inspect({ keys: ['k'] })).rejects.toThrow(/no such table/);
+    await expect(locks.inspect({ keys: ['k'] })).rejects.toMatchObject({
+      message: expect.stringMatching(/no such table/),
+    });
     onGuardFile((database) => database.exec('ALTER TABLE away RENAME TO guard_lock'));
     expect(await renew(locks, lease)).toBe('renewed');
     expect(await ask(locks, claim())).toMatchObject({ status: 'busy' });

@@ -11,6 +11,8 @@ import { shell } from './support/drivers.js';
 import { newPlace, type Place } from './support/place.js';
 import { created, line, moved, NAMESPACE, record } from './support/running.js';
 
+jest.setTimeout(60_000);
+
 let place: Place;
 let opened: (() => Promise<unknown>)[];
 

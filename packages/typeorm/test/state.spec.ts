@@ -7,7 +7,9 @@ import { FENCE_KEPT_MS, type StateChange, type StateStore, type StateWrite } fro
 import { VirtualClock } from '@guard/testing';
 import type { DataSource } from 'typeorm';
 import { shell, watchedDriver } from './support/drivers.js';
-import { newPlace, type Place } from './support/place.js';
+import { heldBy, newPlace, type Place } from './support/place.js';
+
+jest.setTimeout(60_000);
 
 let place: Place;
 let clock: VirtualClock;
@@ -26,7 +28,7 @@ afterEach(async () => {
 });
 
 function open(dataSource: DataSource = place.dataSource()): StateStore {
-  const state = typeormState(dataSource, { clock });
+  const state = typeormState(dataSource, heldBy(clock));
   opened.push(state);
   return state;
 }

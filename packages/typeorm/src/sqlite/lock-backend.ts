@@ -8,7 +8,6 @@
 import type {
   Claim,
   ClaimAnswer,
-  Clock,
   Failed,
   LockBackend,
   LockInfo,
@@ -57,7 +56,6 @@ export class SqliteLocks implements LockBackend {
 
   readonly #connection: Connection;
   readonly #lifetimes: Lifetimes;
-  readonly #clock: Clock;
   readonly #queue: LockQueue;
   readonly #housekeeping: LockHousekeeping;
   /** Keys whose last claim here was not granted. */
@@ -68,16 +66,18 @@ export class SqliteLocks implements LockBackend {
     this.name = name;
     this.#connection = connection;
     this.#lifetimes = lifetimes;
-    this.#clock = clock;
     this.#queue = new LockQueue(connection, lifetimes, clock);
     this.#housekeeping = new LockHousekeeping(connection, this.#queue);
-    this.#houseKeptMs = clock.now().monoMs;
+    this.#houseKeptMs = lifetimes.nowMs();
   }
 
-  async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    const answers = await this.#answer(claims, patienceMs(claims), () => this.#acquireAll(claims));
-    for (const [index, { key }] of claims.entries()) this.#remember(key, answers[index]!);
-    return answers;
+  acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    return this.#answer(claims, patienceMs(claims), () => {
+      const answers = this.#acquireAll(claims);
+      for (let index = 0; index < claims.length; index += 1)
+        this.#remember(claims[index]!.key, answers[index]!);
+      return answers;
+    });
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
@@ -108,15 +108,22 @@ export class SqliteLocks implements LockBackend {
   }
 
   #acquireAll(claims: readonly Claim[]): readonly ClaimAnswer[] {
+    if (claims.length === 1 && !this.#contended.has(claims[0]!.key)) return [this.#acquireOne(claims[0]!)];
     const looks = claims.map((claim) => (this.#contended.has(claim.key) ? this.#look(claim) : undefined));
     const open = claims.filter((_, index) => looks[index] === undefined);
     if (open.length === 0) return looks as ClaimAnswer[];
-    const taken = open.length === 1 ? this.#queue.takeFree(open[0]!) : undefined;
-    const written: ClaimAnswer[] =
-      taken === undefined
-        ? this.#connection.immediate(() => open.map((claim) => this.#acquire(claim)))
-        : [{ status: 'granted', token: taken }];
+    const written =
+      open.length === 1
+        ? [this.#acquireOne(open[0]!)]
+        : this.#connection.immediate(() => open.map((claim) => this.#acquire(claim)));
     return looks.map((look) => look ?? written.shift()!);
+  }
+
+  /** One statement where the key is free; a transaction otherwise. */
+  #acquireOne(claim: Claim): ClaimAnswer {
+    const token = this.#queue.takeFree(claim);
+    if (token !== undefined) return { status: 'granted', token };
+    return this.#connection.immediate(() => this.#acquire(claim));
   }
 
   /** An answer that needs no write, if one read is enough to give it. */
@@ -250,7 +257,7 @@ export class SqliteLocks implements LockBackend {
   }
 
   #keepHouse(): void {
-    const nowMs = this.#clock.now().monoMs;
+    const nowMs = this.#lifetimes.nowMs();
     if (nowMs - this.#houseKeptMs < HOUSEKEEPING_MS) return;
     this.#houseKeptMs = nowMs;
     const walk = (): void => this.#connection.immediate(() => this.#housekeeping.walk());

@@ -14,7 +14,7 @@ export type Order =
 
 const { file, wallShiftMs = 0 } = input<{ file: string; wallShiftMs?: number }>();
 const clock = {
-  now: () => ({ monoMs: Number(process.hrtime.bigint()) / 1e6, wallMs: Date.now() + wallShiftMs }),
+  now: () => ({ monoMs: performance.now(), wallMs: Date.now() + wallShiftMs }),
   setTimer: (run: () => void, ms: number) => {
     const timer = setTimeout(run, ms);
     return { cancel: () => clearTimeout(timer) };

@@ -5,6 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '@guard/core';
+import type { MachineTime } from '@guard/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 
 /** One database file. */
@@ -16,6 +18,11 @@ export interface Place {
   dataSource(options?: Partial<DataSourceOptions>): DataSource;
   /** Removes the folder. Close what is open first. */
   remove(): void;
+}
+
+/** Options of a backend whose time is a test's: timers, wall clock, leases and ttls. */
+export function heldBy(clock: Clock): { readonly clock: Clock; readonly machineTime: MachineTime } {
+  return { clock, machineTime: { boot: 'this boot', nowMs: () => clock.now().monoMs } };
 }
 
 /** A new, empty place. */

@@ -189,7 +189,9 @@ export const waitingCases: readonly GuardCase[] = [
         p3!.exit(third.value!);
         await stage.until(third.value!.release());
       }
-      assert.ok(outcomes.granted > 0 && outcomes.aborted > 0, JSON.stringify(outcomes));
+      assert.ok(outcomes.aborted > 0, JSON.stringify(outcomes));
+      // Who polls hears of a release too late to cross with an abort a few milliseconds away.
+      if (stage.traits.push) assert.ok(outcomes.granted > 0, JSON.stringify(outcomes));
     },
   },
   {
