@@ -33,7 +33,7 @@ import { OpenReleases } from './release-task.js';
 import { Scheduler } from './scheduler.js';
 import { SeenTokens } from './seen-tokens.js';
 import { WaitingRoom } from './waiting-room.js';
-import { retrying } from './retry.js';
+import { asking } from './retry.js';
 import { Verbs } from './verbs.js';
 
 const INSPECT_BUDGET_MS = 5_000;
@@ -120,7 +120,7 @@ export class Locks implements LockService, ClaimHost {
 
   async inspect(keys: readonly string[]): Promise<readonly LockInfo[]> {
     if (this.phase === 'closed') throw closedError();
-    return retrying(this, INSPECT_BUDGET_MS, 'inspecting locks', () => this.verbs.inspect({ keys }));
+    return asking(this, INSPECT_BUDGET_MS, 'inspecting locks', () => this.verbs.inspect({ keys }));
   }
 
   /** Takes a lock away from whoever holds it. `true`: there was a holder. */
@@ -128,7 +128,7 @@ export class Locks implements LockService, ClaimHost {
     const [info] = await this.inspect([key]);
     if (info?.lease === undefined) return false;
     const { lease } = info;
-    return retrying(this, INSPECT_BUDGET_MS, 'releasing a lock by force', async () => {
+    return asking(this, INSPECT_BUDGET_MS, 'releasing a lock by force', async () => {
       const [answer] = await this.backend.release([lease]);
       if (answer?.status === 'failed') throw answer.cause;
       return answer?.status === 'released';

@@ -1,7 +1,7 @@
 /** The one way to repeat a whole call: for questions and state, which have no claim to keep track of. */
 import { backoffMs } from '../machine/backoff.js';
 import type { Clock, Random } from '../port/clock.js';
-import { pause } from './pause.js';
+import { pause, within } from './pause.js';
 import { isPermanent, unavailable } from './outage.js';
 
 /** What a retry needs. */
@@ -32,4 +32,15 @@ export async function retrying<T>(
       await pause(host.clock, pauseMs);
     }
   }
+}
+
+/** The same for a call that may never be answered: it is given half of the budget, and then sent again (L3). */
+export function asking<T>(
+  host: RetryHost,
+  budgetMs: number,
+  what: string,
+  call: () => Promise<T>,
+): Promise<T> {
+  const late = (): Error => new Error(`no answer within ${budgetMs / 2} ms`);
+  return retrying(host, budgetMs, what, () => within(host.clock, budgetMs / 2, call(), late));
 }

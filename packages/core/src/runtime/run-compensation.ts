@@ -27,6 +27,7 @@ export interface DueCompensation {
  */
 export async function runCompensation(host: RunHost, due: DueCompensation): Promise<StoredRun> {
   const { stored, by, lock, compensate } = due;
+  if (lock !== undefined && !lock.isHeld()) return stored;
   const policy = { ...due.policy, stallAfterMs: undefined };
   const { book, clock, stopSignal } = host;
   const run = new ActiveRun({ stored, by, lock, policy, book, clock, stopSignal });

@@ -234,6 +234,17 @@ describe('limits of an attempt', () => {
 });
 
 describe('a lock that is lost', () => {
+  test('[S1] is not yet lost while it is only suspect: the work begins after the verdict', async () => {
+    const { guard, state } = stage.process();
+    state.plan.play({ type: 'delay', replyMs: 1_000 }, { verbs: ['write'], times: 1 });
+    const call = watch(guard.run('t', { key: 1, ttl: '30s' }, (run) => run.guarded));
+    await stage.clock.advance(100);
+    // The machine sleeps while the store takes its time; the backend's lease does not run out meanwhile.
+    stage.clock.suspend(40_000);
+    await stage.clock.advance(2_500);
+    expect(call).toMatchObject({ settled: true, value: { status: 'completed', value: true } });
+  });
+
   const cutOff: RunOptions = { key: 1, ttl: '3s' };
 
   test('[B135] aborts the signal in time; a body that ends on it never overlaps the next one', async () => {

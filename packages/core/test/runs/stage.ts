@@ -63,11 +63,15 @@ export interface ProcessOptions extends Partial<GuardOptions> {
 /** Shared backends and a clock. */
 export class Stage {
   readonly clock = new VirtualClock();
-  readonly random = new SeededRandom();
+  readonly random: SeededRandom;
   readonly locks: LockBackend = memoryLocks({ clock: this.clock });
   readonly state = memoryState({ clock: this.clock });
   readonly store: RunStore = kvRuns(this.state);
   readonly processes: Process[] = [];
+
+  constructor(seed?: number) {
+    this.random = new SeededRandom(seed);
+  }
 
   process(options: ProcessOptions = {}): Process {
     const { createRunning = true, ...rest } = options;

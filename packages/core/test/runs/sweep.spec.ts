@@ -303,6 +303,19 @@ describe('what is due', () => {
     expect(await stage.record('t', 'k')).toMatchObject({ state: 'completed' });
   });
 
+  test('[L3] a question that is never answered does not end the sweep either', async () => {
+    const a = await node(() => new Promise(() => undefined));
+    const b = await node(() => 'taken over');
+    void a.call().catch(() => undefined);
+    await stage.clock.advance(500);
+    a.kill();
+    b.locks.cut();
+    await stage.clock.advance(12_000);
+    b.locks.heal();
+    await stage.clock.advance(12_000);
+    expect(await stage.record('t', '1')).toMatchObject({ state: 'completed', value: '"taken over"' });
+  });
+
   test('records and keys are pruned by their age', async () => {
     await node(() => 'done', {}, { retain: { runs: '1h', keys: '2h' } });
     const { guard } = stage.processes[0]!;
