@@ -231,9 +231,9 @@ class Entering {
     return workerUnder(this.host, this.lockKey, this.lock);
   }
 
-  private enteredAs(event: 'run-started' | 'run-taken-over', stored: StoredRun): Entry {
+  private async enteredAs(event: 'run-started' | 'run-taken-over', stored: StoredRun): Promise<Entry> {
     // A slow store can use up a lease: work never begins under a lock that is not held.
-    this.lock?.assertHeld();
+    await this.lock?.assertHeldSoon();
     emit(this.host, event, { run: stored.run });
     return { entered: true, stored, by: this.worker(), lock: this.lock };
   }

@@ -235,8 +235,9 @@ describe('limits of an attempt', () => {
 
 describe('a lock that is lost', () => {
   test('[S1] is not yet lost while it is only suspect: the work begins after the verdict', async () => {
-    const { guard, state } = stage.process();
+    const { guard, state, locks } = stage.process();
     state.plan.play({ type: 'delay', replyMs: 1_000 }, { verbs: ['write'], times: 1 });
+    locks.plan.play({ type: 'delay', replyMs: 800 }, { verbs: ['renew'], times: 1 });
     const call = watch(guard.run('t', { key: 1, ttl: '30s' }, (run) => run.guarded));
     await stage.clock.advance(100);
     // The machine sleeps while the store takes its time; the backend's lease does not run out meanwhile.
