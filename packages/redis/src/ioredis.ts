@@ -122,9 +122,9 @@ async function listen(
   let isOpen = false;
   // The client reconnects and subscribes again by itself; an error on the way is told by the state.
   subscriber.on('error', () => undefined);
-  subscriber.on('message', ((from: string, message: string) => {
+  subscriber.on('message', (from: string, message: string) => {
     if (isOpen && from === channel) onMessage(message);
-  }));
+  });
   subscriber.on('close', () => {
     if (isOpen) onState(false);
   });
