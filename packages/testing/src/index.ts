@@ -25,12 +25,11 @@ export type { HoldEvent } from './check/hold-log.js';
 export { findLeftovers } from './check/leftovers.js';
 export type { LeftoverQuery } from './check/leftovers.js';
 
-// a cluster in one process, played from a seed
-export { simulate } from './simulator/simulate.js';
-export type { SimulateOptions, SimulationResult } from './simulator/simulate.js';
-export type { PlanOptions, SimulatedFault } from './simulator/plan.js';
-export type { SimulatedCore } from './simulator/stage.js';
-export type { Violation, WatchedPromise } from './simulator/journal.js';
+// processes that are stopped, killed and given another time of day
+export { startWorker } from './process/worker-process.js';
+export type { ProcessEnd, WorkerOptions, WorkerProcess } from './process/worker-process.js';
+export type { WorkerMain, WorkerScope } from './process/worker-scope.js';
+export { SharedHoldLog } from './process/shared-hold-log.js';
 
 // a cluster in one process, played from a seed
 export { simulate } from './simulator/simulate.js';

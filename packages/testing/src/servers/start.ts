@@ -4,7 +4,7 @@
  */
 import { GuardError } from '@guard/core';
 import { ContainerServer, findContainers, type Containers } from './container.js';
-import { findProgram } from './find-program.js';
+import { findProgram, versionIn } from './find-program.js';
 import { freed } from './ports.js';
 import { ProgramServer } from './program.js';
 import type { Recipe } from './recipe.js';
@@ -48,7 +48,7 @@ export async function externalServer(
   url: URL,
   ask: () => Promise<string>,
 ): Promise<TestServer> {
-  const version = await ask().catch((cause: unknown) => {
+  const answer = await ask().catch((cause: unknown) => {
     throw new GuardError(
       'unavailable',
       `${kind} does not answer at ${url.host}, the address in ${variable}`,
@@ -63,7 +63,7 @@ export async function externalServer(
   };
   const server: TestServer = {
     kind,
-    version,
+    version: versionIn(answer),
     source: 'environment',
     host: url.hostname,
     port: Number(url.port),

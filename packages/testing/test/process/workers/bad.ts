@@ -1,0 +1,35 @@
+/** Does one of the things that a process must not do. */
+import { EventEmitter } from 'node:events';
+import type { WorkerScope } from '@guard/testing';
+
+export type Fault = 'rejection' | 'exception' | 'listeners' | 'timer' | 'throw' | 'lingers' | 'exit';
+
+export default async function bad({ input }: WorkerScope<Fault>): Promise<string> {
+  switch (input) {
+    case 'rejection':
+      void Promise.reject(new Error('nobody waits for me'));
+      break;
+    case 'exception':
+      setTimeout(() => {
+        throw new Error('nobody catches me');
+      }, 1);
+      break;
+    case 'listeners': {
+      const emitter = new EventEmitter();
+      for (let count = 0; count < 11; count++) emitter.on('x', () => undefined);
+      break;
+    }
+    case 'timer':
+      setTimeout(() => undefined, 2 ** 31);
+      break;
+    case 'throw':
+      throw new Error('thrown by the worker');
+    case 'lingers':
+      setInterval(() => undefined, 1_000);
+      return 'returned';
+    case 'exit':
+      process.exitCode = 3;
+  }
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return 'returned';
+}

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { startWorker } from '@guard/testing';
+import { startEtcd, startMariadb, startPostgres, startRedis, type TestServer } from '@guard/testing/servers';
+import { descendants, lives } from './support/describe-server.js';
+import { until } from './support/until.js';
+
+jest.setTimeout(60_000);
+
+const before = { ...process.env };
+
+afterEach(() => {
+  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+  Object.assign(process.env, before);
+});
+
+describe('A server from the environment', () => {
+  it.each([
+    ['GUARD_REDIS_URL', () => startRedis()],
+    ['GUARD_ETCD_URLS', async () => (await startEtcd()).nodes[0] as TestServer],
+    ['GUARD_POSTGRES_URL', () => startPostgres()],
+    ['GUARD_MARIADB_URL', () => startMariadb()],
+  ])('is used where %s names it, tells its version, and is left alone', async (variable, start) => {
+    await using owned = await start();
+    process.env[variable] = owned.url;
+    const found = await start();
+    expect(found).toMatchObject({ source: 'environment', port: owned.port, version: owned.version });
+    for (const act of ['pause', 'resume', 'kill'] as const) {
+      await expect(found[act]()).rejects.toMatchObject({ code: 'unavailable' });
+    }
+    await expect(found.restart({ keepData: true })).rejects.toThrow('was not started by this test');
+    await found.stop();
+    expect(lives(owned.pid ?? 0)).toBe(true);
+  });
+
+  it('is an error where nobody answers, which shows neither user nor password', async () => {
+    process.env['GUARD_REDIS_URL'] = 'redis://me:secret@127.0.0.1:1';
+    const error = await startRedis().catch((caught: unknown) => caught);
+    expect(String(error)).toContain('redis does not answer at 127.0.0.1:1, the address in GUARD_REDIS_URL');
+    expect(String(error)).not.toMatch(/secret|me:/);
+  });
+
+  it('is an error where the address is none, which does not show it', async () => {
+    process.env['GUARD_REDIS_URL'] = 'secret';
+    await expect(startRedis()).rejects.toThrow(
+      /^\[invalid-argument\] GUARD_REDIS_URL must hold addresses like scheme:\/\/host:port$/,
+    );
+  });
+});
+
+describe('A server that nothing can start', () => {
+  it('is an error that names the variable and what to install', async () => {
+    // No container engine is at this address, and none of its own ways to look for one is left to testcontainers.
+    Object.assign(process.env, { GUARD_TEST_SERVERS: 'docker', DOCKER_HOST: 'tcp://127.0.0.1:1' });
+    process.env['GUARD_POSTGRES_IMAGE'] = 'guard.invalid/there-is-none';
+    const error = String(await startPostgres().catch((caught: unknown) => caught));
+    expect(error).toMatch(/^GuardError: \[unavailable\] /);
+    if (error.includes('no container of the image')) {
+      // An engine was found all the same.
+      expect(error).toContain('GUARD_POSTGRES_IMAGE names another image');
+    } else {
+      expect(error).toContain('GUARD_TEST_SERVERS=docker asks for a container');
+      expect(error).toContain('GUARD_POSTGRES_URL names no address');
+      expect(error).toContain('apt-get install postgresql');
+    }
+  });
+
+  it('is an error where GUARD_TEST_SERVERS is neither docker nor unset', async () => {
+    process.env['GUARD_TEST_SERVERS'] = 'podman';
+    await expect(startRedis()).rejects.toThrow('GUARD_TEST_SERVERS may be "docker" or unset, got "podman"');
+  });
+
+  it('names the packages that npm test installs', () => {
+    const script = readFileSync(join(__dirname, '../../../../scripts/lib/server-programs.mjs'), 'utf8');
+    const installed = [...script.matchAll(/package: '([^']+)'/g)].map((match) => match[1]).sort();
+    const folder = join(__dirname, '../../src/servers');
+    const named = readdirSync(folder)
+      .map((file) => readFileSync(join(folder, file), 'utf8'))
+      .flatMap((source) => [...source.matchAll(/packages: \[([^\]]+)\]/g)])
+      .flatMap((match) => match[1]?.split(',').map((name) => name.trim().replaceAll("'", '')) ?? [])
+      .sort();
+    expect(named).toEqual(installed);
+  });
+});
+
+describe('A server whose test process dies', () => {
+  it('ends with it, its children and its folder too', async () => {
+    const worker = startWorker(join(__dirname, 'workers', 'serve.ts'));
+    const pid = await worker.next<number>();
+    const family = [pid, ...descendants(pid)];
+    expect(family.length).toBeGreaterThan(2);
+    const folder = foldersOf(pid);
+    expect(folder).toHaveLength(1);
+    await worker.kill();
+    await until('the server is gone', async () => family.every((each) => !lives(each)));
+    await until('its folder is gone', async () => !existsSync(folder[0] ?? ''));
+  });
+});
+
+/** The temporary folders that a process works in. */
+function foldersOf(pid: number): string[] {
+  const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  return args.filter((arg) => arg.startsWith(join(tmpdir(), 'guard-')) && !arg.endsWith('/data'));
+}
