@@ -3,11 +3,11 @@
  * or at once, and neither disturb nor lose to the application's transactions.
  */
 import { rmSync } from 'node:fs';
-import { ensureSchema, guardEntities, guardMigrations, typeormRuns } from '@guard/typeorm';
-import type { RunStore } from '@guard/core';
+import { ensureSchema, guardEntities, guardMigrations, typeormLocks, typeormRuns } from '@guard/typeorm';
+import { createGuard, type RunStore } from '@guard/core';
 import { VirtualClock } from '@guard/testing';
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import { shell } from './support/drivers.js';
+import { shell, watchedDriver } from './support/drivers.js';
 import { newPlace, type Place } from './support/place.js';
 import { created, line, moved, NAMESPACE, record } from './support/running.js';
 
@@ -288,6 +288,25 @@ describe('versions', () => {
     await expect(runs.list(NAMESPACE, { limit: 1, cursor: 'x' })).rejects.toMatchObject({
       code: 'invalid-argument',
     });
+  });
+});
+
+describe('the cost', () => {
+  it('[C5] of a run is one statement for each lock trip and one transaction for each record trip', async () => {
+    await ensureSchema(place.dataSource());
+    const seen: [string, string][] = [];
+    const driver = watchedDriver((text, file) => seen.push([file === place.file ? 'app' : 'guard', text]));
+    const dataSource = place.dataSource({ driver });
+    const guard = createGuard({ locks: typeormLocks(dataSource), runs: typeormRuns(dataSource) });
+    opened.push(() => guard.close());
+    await guard.run('settle', { key: 'warm' }, () => undefined);
+    seen.length = 0;
+    await guard.run('settle', { key: 'k' }, () => undefined);
+    const of = (name: string): string[] =>
+      seen.filter(([file]) => file === name).map(([, text]) => /[A-Z]+/.exec(text)![0]);
+    expect(of('guard')).toEqual(['INSERT', 'DELETE']);
+    const write = (verb: string): string[] => ['BEGIN', verb, 'INSERT', 'COMMIT'];
+    expect(of('app')).toEqual([...write('INSERT'), ...write('UPDATE')]);
   });
 });
 
