@@ -203,8 +203,7 @@ export class RunEngine {
         .move(again.stored, { type: 'start', by, trigger: 'retry' }, { own: by.lock.token })
         .catch(() => undefined);
       if (moved?.status === 'moved') {
-        // A slow store can use up a lease: work never begins under a lock that is not held.
-        if (lock !== undefined && !lock.isHeld()) throw await this.lostBefore(lock);
+        await this.heldOrReleased(lock);
         emit(host, 'run-started', { run: moved.stored.run });
         return { entered: { entered: true, stored: moved.stored, by, lock } };
       }
@@ -213,12 +212,17 @@ export class RunEngine {
     return this.reenter(again, job);
   }
 
-  /** The run is an orphan now: whoever gets its lock goes on with it. */
-  private async lostBefore(lock: HeldLock): Promise<GuardError> {
-    await lock.release();
-    return new GuardError('lock-lost', `lock ${lock.key} was lost before the next attempt began`, {
-      key: lock.key,
-    });
+  /**
+   * A slow store can use up a lease: work never begins under a lock that is not held. The run is an orphan then, and
+   * whoever gets its lock goes on with it.
+   */
+  private async heldOrReleased(lock: HeldLock | undefined): Promise<void> {
+    try {
+      await lock?.assertHeldSoon();
+    } catch (error) {
+      await lock?.release();
+      throw error;
+    }
   }
 
   private async reenter(

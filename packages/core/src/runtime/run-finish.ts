@@ -8,16 +8,11 @@ import type { StoredRun } from '../machine/run-record.js';
 import { retryPauseMs } from '../machine/run-retry.js';
 import { GuardError } from '../value/error.js';
 import type { ActiveRun } from './active-run.js';
-import { pause } from './pause.js';
 import type { WorkEnd } from './run-attempt.js';
 import type { Moved, WriteLimits } from './run-book.js';
 import { emit, type RunHost, tellEnd } from './run-host.js';
 import { crashPolicy } from './run-task.js';
 import { faultOf, keepValue } from './run-values.js';
-
-/** A suspect lock is held again or lost after at most this; then it counts as lost. */
-const SUSPECT_MS = 5_000;
-const LOOK_MS = 50;
 
 /** What an attempt came to. */
 export type Finish =
@@ -83,8 +78,7 @@ function done(host: RunHost, run: ActiveRun, stored: StoredRun, value: unknown):
 }
 
 async function rejected(host: RunHost, run: ActiveRun, thrown: unknown, terms: FinishTerms): Promise<Finish> {
-  if (!(await isStillHeld(host, run)))
-    return { done: 'over', error: lossOf(run, thrown), stored: run.stored };
+  if (!(await isStillHeld(run))) return { done: 'over', error: lossOf(run, thrown), stored: run.stored };
   const { error, wish } = judged(host, run, thrown, terms);
   // Only a completion may be written without the lock.
   const limits = { ...limitsOf(host, run), goOn: () => !host.shutdown.graceOver && mayAct(run) };
@@ -145,22 +139,12 @@ function mayAct(run: ActiveRun): boolean {
 }
 
 /** The same, after the verdict on a lock that is merely suspect. */
-async function isStillHeld(host: RunHost, run: ActiveRun): Promise<boolean> {
-  const endMonoMs = host.clock.now().monoMs + SUSPECT_MS;
-  while (!mayAct(run)) {
-    if (!isSuspect(run) || host.clock.now().monoMs >= endMonoMs) return false;
-    await pause(host.clock, LOOK_MS);
-  }
-  return true;
-}
-
-function isSuspect(run: ActiveRun): boolean {
-  try {
-    run.lock?.assertHeld();
-    return true;
-  } catch (error) {
-    return GuardError.is(error, 'lock-suspect');
-  }
+async function isStillHeld(run: ActiveRun): Promise<boolean> {
+  if (mayAct(run)) return true;
+  return run.lock!.assertHeldSoon().then(
+    () => true,
+    () => false,
+  );
 }
 
 function isShutdown(run: ActiveRun, thrown: unknown): boolean {
