@@ -7,6 +7,7 @@ import { checkFunction, checkOptions } from '../value/options.js';
 import {
   type AnyArguments,
   type AnyMethod,
+  checkCalled,
   lookingLike,
   type GuardDecorator,
   methodDecorator,
@@ -44,7 +45,8 @@ export interface LockedOptions<A extends readonly unknown[] = AnyArguments> exte
 export function Locked<A extends readonly unknown[] = AnyArguments>(
   options?: LockedOptions<A>,
 ): GuardDecorator<Promising<A, unknown>>;
-export function Locked(options: LockedOptions = {}): GuardDecorator<AnyMethod> {
+export function Locked(options: LockedOptions = {}, ...more: readonly unknown[]): GuardDecorator<AnyMethod> {
+  checkCalled('@Locked', more);
   checkLocked('@Locked', options);
   return methodDecorator('Locked', (place) => {
     const method = methodOf(place, options);

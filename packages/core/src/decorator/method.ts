@@ -123,3 +123,14 @@ function misuse(name: string, kind: string, member: string | symbol | undefined)
     `@${name}() guards methods only, and it stands on the ${kind}${where}: write it as an ordinary async method`,
   );
 }
+
+/**
+ * Refuses a decorator that was written without its parentheses. A legacy compiler then hands the class in as options,
+ * and the method would run unguarded.
+ *
+ * @throws GuardError `invalid-argument`.
+ */
+export function checkCalled(decorator: string, more: readonly unknown[]): void {
+  if (more.length === 0) return;
+  throw new GuardError('invalid-argument', `${decorator} needs parentheses: write ${decorator}()`);
+}

@@ -6,6 +6,7 @@ import { checkFunction } from '../value/options.js';
 import {
   type AnyArguments,
   type AnyMethod,
+  checkCalled,
   lookingLike,
   type GuardDecorator,
   methodDecorator,
@@ -44,7 +45,11 @@ export function SingleRun<
 >(
   options: SingleRunOptions<A, B> & { readonly onDuplicate: 'throw' | 'result' },
 ): GuardDecorator<Promising<A, unknown> & Promising<B, unknown>>;
-export function SingleRun(options: SingleRunOptions = {}): GuardDecorator<AnyMethod> {
+export function SingleRun(
+  options: SingleRunOptions = {},
+  ...more: readonly unknown[]
+): GuardDecorator<AnyMethod> {
+  checkCalled('@SingleRun', more);
   checkSingleRun('@SingleRun', options);
   return methodDecorator('SingleRun', (place) => {
     const method = methodOf(place, options);

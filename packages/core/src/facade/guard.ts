@@ -21,6 +21,7 @@ import { GuardError, invalidArgument } from '../value/error.js';
 import { checkNamespace, type Key } from '../value/key.js';
 import { checkOptions } from '../value/options.js';
 import { LockFacade, checkTtl } from './locks.js';
+import { checkParts } from './parts.js';
 import { Running } from './running.js';
 import { createRunFacade, type RunFacade } from './runs.js';
 import { StateFacade } from './state.js';
@@ -73,12 +74,13 @@ class GuardImpl implements Guard {
 
   constructor(options: GuardOptions) {
     checkOptions('guard options', options, OPTIONS);
-    if (options?.locks === undefined) throw invalidArgument('locks', undefined, 'must be a lock backend');
+    checkParts(options ?? ({} as GuardOptions));
     checkOptions('defaults', options.defaults, ['ttl', 'wait']);
     this.namespace = checkNamespace(options.namespace ?? 'default');
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? systemRandom;
     this.graceMs = parseDuration('grace', options.grace ?? '20s', { minMs: 0 });
+    const settings = runSettings(options);
     const policy = (): Policy => options.policy ?? defaultPolicy(this.clock);
     const { clock, random, events } = this;
     this.locks = new Locks({
@@ -102,7 +104,7 @@ class GuardImpl implements Guard {
     }
     const runs =
       options.runs ?? (options.state === undefined ? undefined : kvRuns(options.state, { random }));
-    if (runs !== undefined) this.runFacade = this.runsOf(runs, options, defaults.ttlMs, policy());
+    if (runs !== undefined) this.runFacade = this.runsOf(runs, options, defaults.ttlMs, policy(), settings);
   }
 
   get state(): StateApi {
@@ -180,19 +182,21 @@ class GuardImpl implements Guard {
     );
   }
 
-  private runsOf(runs: RunStore, options: GuardOptions, ttlMs: number, policy: Policy): RunFacade {
+  private runsOf(
+    runs: RunStore,
+    options: GuardOptions,
+    ttlMs: number,
+    policy: Policy,
+    settings: RunSettings,
+  ): RunFacade {
+    const { onUnavailable, ...rest } = settings;
     const { clock, random, events, namespace } = this;
-    const { onUnavailable = 'throw' } = options;
-    if (onUnavailable !== 'throw' && onUnavailable !== 'skip') {
-      throw invalidArgument('onUnavailable', onUnavailable, `must be 'throw' or 'skip'`);
-    }
     const { minTtlMs } = options.locks.traits;
     return createRunFacade({
       ...{ locks: this.locks, runs, clock, random, namespace, events, policy },
       label: labelOf(options),
       defaults: { ttlMs, minTtlMs, onUnavailable },
-      sweepIntervalMs: parseDuration('sweepInterval', options.sweepInterval ?? '10s', { minMs: 10 }),
-      retain: retentionOf(options.retain),
+      ...rest,
     });
   }
 
@@ -208,6 +212,21 @@ class GuardImpl implements Guard {
     await this.locks.close(LAST_CALL_MS);
     this.states?.close();
   }
+}
+
+/** Settings of runs, checked whether or not there is a store for them. */
+interface RunSettings {
+  readonly onUnavailable: 'throw' | 'skip';
+  readonly sweepIntervalMs: number;
+  readonly retain: { readonly recordsMs: number; readonly keysMs: number };
+}
+
+function runSettings({ onUnavailable = 'throw', sweepInterval, retain }: GuardOptions): RunSettings {
+  if (onUnavailable !== 'throw' && onUnavailable !== 'skip') {
+    throw invalidArgument('onUnavailable', onUnavailable, `must be 'throw' or 'skip'`);
+  }
+  const sweepIntervalMs = parseDuration('sweepInterval', sweepInterval ?? '10s', { minMs: 10 });
+  return { onUnavailable, sweepIntervalMs, retain: retentionOf(retain) };
 }
 
 function retentionOf(retain: GuardOptions['retain']): {

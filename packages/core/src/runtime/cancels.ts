@@ -26,6 +26,8 @@ export interface GivenUp {
 export class Cancels {
   private readonly open = new Set<Cancel>();
   private readonly idle = new Set<() => void>();
+  /** How many are open on each key. */
+  private readonly byKey = new Map<string, number>();
 
   /** `retries` does not keep the process alive: the backend's expiry does the same later. */
   constructor(
@@ -38,7 +40,13 @@ export class Cancels {
     if (this.open.size >= MAX_CANCELS) this.dropOldest();
     const cancel = new Cancel(this.host, this.retries, givenUp, () => this.settled(cancel));
     this.open.add(cancel);
+    this.count(givenUp.key, 1);
     cancel.send();
+  }
+
+  /** Whether a claim of this guard on the key is still being taken back: it may be what looks like a holder. */
+  isOpenOn(key: string): boolean {
+    return this.byKey.has(key);
   }
 
   /** Resolves when none is open any more. */
@@ -51,11 +59,18 @@ export class Cancels {
   clear(): void {
     for (const cancel of this.open) cancel.stop();
     this.open.clear();
+    this.byKey.clear();
     this.tellIdle();
   }
 
+  private count(key: string, by: 1 | -1): void {
+    const open = (this.byKey.get(key) ?? 0) + by;
+    if (open > 0) this.byKey.set(key, open);
+    else this.byKey.delete(key);
+  }
+
   private settled(cancel: Cancel): void {
-    this.open.delete(cancel);
+    if (this.open.delete(cancel)) this.count(cancel.key, -1);
     if (this.open.size === 0) this.tellIdle();
   }
 
@@ -69,6 +84,7 @@ export class Cancels {
     if (oldest === undefined) return;
     oldest.stop();
     this.open.delete(oldest);
+    this.count(oldest.key, -1);
     const error = this.host.unavailable(`more than ${MAX_CANCELS} claims wait to be cancelled`, oldest.cause);
     this.host.events.emit('error', { error, during: 'cancelling claims' });
   }
@@ -89,6 +105,10 @@ class Cancel implements Due {
     private readonly onSettled: () => void,
   ) {
     this.untilMonoMs = givenUp.lastSentMonoMs + 2 * givenUp.ttlMs;
+  }
+
+  get key(): string {
+    return this.givenUp.key;
   }
 
   send(): void {

@@ -26,6 +26,8 @@ import type { Due } from './scheduler.js';
 const TRY_BUDGET_MS = 1_000;
 const LONGEST_TICKET_MS = 6_000;
 
+const BEING_CANCELLED = 'an abandoned claim of this guard on the key is still being taken back';
+
 /** What the claim's owner is told, once. */
 export type ClaimSettled = (end: ClaimEnd, claim: PendingClaim) => void;
 
@@ -142,6 +144,10 @@ export class PendingClaim implements WaitingClaim, Due {
         return this.apply({ type: 'queued', view, now });
       }
       case 'busy':
+        // An abandoned claim of our own is not somebody else (S6): its cancel is on the way.
+        if (!this.plan.waits && this.host.cancels.isOpenOn(this.request.key)) {
+          return this.apply({ type: 'failed', cause: new Error(BEING_CANCELLED), permanent: false, now });
+        }
         this.busy = answer;
         return this.apply({ type: 'busy' });
       case 'cancelled':

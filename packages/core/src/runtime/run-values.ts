@@ -48,8 +48,16 @@ export function parsed(text: string | undefined): unknown {
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
 
-/** An error as it is kept. */
+/** An error as it is kept. Whatever was thrown, reading it never throws: the record has to say that it failed. */
 export function faultOf(error: unknown): RunFault {
+  try {
+    return readable(error);
+  } catch {
+    return { name: 'Error', message: 'what was thrown cannot be read' };
+  }
+}
+
+function readable(error: unknown): RunFault {
   if (typeof error !== 'object' || error === null) return { name: 'Error', message: clipped(String(error)) };
   const { name, message, code } = error as { name?: unknown; message?: unknown; code?: unknown };
   return {

@@ -20,11 +20,32 @@ export function encodeJson(argument: string, value: unknown, maxBytes: number): 
 function stringify(argument: string, value: unknown): string {
   let text: string | undefined;
   try {
-    text = JSON.stringify(value);
+    text = JSON.stringify(value, faithful);
   } catch (cause) {
+    if (GuardError.is(cause)) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new GuardError('invalid-argument', `${argument} is not JSON: ${why}`, { cause });
   }
   if (text === undefined) throw invalidArgument(argument, value, 'must be JSON');
   return text;
+}
+
+/** Whether nothing of the object is lost when only its own properties are written. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || !LOSSY.some((kind) => value instanceof kind);
+}
+
+/** Objects whose contents are not in their properties: JSON would make `{}` of them. */
+const LOSSY = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error] as const;
+
+/** Refuses what JSON would silently turn into something else. */
+function faithful(name: string, held: unknown): unknown {
+  const lost =
+    (typeof held === 'number' && !Number.isFinite(held)) ||
+    typeof held === 'function' ||
+    typeof held === 'symbol' ||
+    (typeof held === 'object' && held !== null && !isPlain(held));
+  if (lost) throw invalidArgument(`value at '${name}'`, held, 'must be JSON: it would be lost');
+  return held;
 }

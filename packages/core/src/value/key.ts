@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { GuardError, invalidArgument, show } from './error.js';
+import { isPlain } from './json.js';
 
 /**
  * What names a lock, a state entry or a run: a text, a number or a bigint (its decimal text), or several of these.
@@ -134,6 +135,8 @@ function canonicalObject(value: object, above: Set<unknown>): string {
   const { toJSON } = value as { readonly toJSON?: () => unknown };
   const json: unknown = typeof toJSON === 'function' ? toJSON.call(value) : value;
   if (json !== value) return canonical(json, above);
+  if (!isPlain(value))
+    throw invalidArgument('fingerprint value', value, 'must be JSON: plain objects and arrays only');
   const entries = Object.entries(value).filter(([, held]) => held !== undefined);
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([name, held]) => `${JSON.stringify(name)}:${canonical(held, above)}`).join(',')}}`;

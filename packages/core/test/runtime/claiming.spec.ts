@@ -90,6 +90,18 @@ describe('a claim', () => {
     expect(await a.guard.inspect('q')).toMatchObject({ held: true, token: second.token });
   });
 
+  it('[S6] is not told busy by what an abandoned claim of its own guard left behind', async () => {
+    const { clock, process } = stage();
+    const { guard, net } = process();
+    net.plan.play({ type: 'lose-reply' }, { verbs: ['acquire'], times: 1 });
+    net.plan.play({ type: 'reset', executed: false }, { verbs: ['release'], times: 2 });
+    const abandoned = watch(guard.acquire('a', { ttl: '60s', wait: 500 }));
+    await clock.advance(500);
+    expect(abandoned.error).toMatchObject({ code: 'unavailable' });
+    const lock = await clock.runUntil(guard.tryAcquire('a'));
+    expect(lock?.isHeld()).toBe(true);
+  });
+
   it('[S4] whose answer was lost is answered with its own grant, lease set anew', async () => {
     const { clock, process } = stage();
     const { guard, net } = process();

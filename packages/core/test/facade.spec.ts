@@ -1,0 +1,83 @@
+import {
+  memoryLocks,
+  memoryState,
+  createGuard,
+  fingerprint,
+  Locked,
+  SingleRun,
+  systemClock,
+} from '../src/index.js';
+
+const code = expect.objectContaining({ code: 'invalid-argument' });
+const make = (options: object): unknown => createGuard({ locks: memoryLocks(), ...options } as never);
+
+describe('what is no guard', () => {
+  it.each([
+    ['no lock backend', { locks: undefined }],
+    ['a number for locks', { locks: 5 }],
+    ['an empty object for locks', { locks: {} }],
+    ['locks for a state store', { state: memoryLocks() }],
+    ['state for a run store', { runs: memoryState() }],
+    ['an empty clock', { clock: {} }],
+    ['an empty policy', { policy: {} }],
+    ['an unknown option', { lock: memoryLocks() }],
+    ['a sweep without time between', { sweepInterval: 0 }],
+    ['a negative retention', { retain: { runs: -1 } }],
+    ['an unknown answer to an outage', { onUnavailable: 'run-unguarded' }],
+  ])('is refused before anything is asked: %s', (_, options) => {
+    expect(() => make(options)).toThrow(code);
+  });
+});
+
+describe('listeners', () => {
+  it('are refused for events that do not exist, and where they are no functions', () => {
+    const guard = createGuard({ locks: memoryLocks() });
+    expect(() => guard.on('lock-grantd' as never, () => undefined)).toThrow(code);
+    expect(() => guard.on('lock-granted', 5 as never)).toThrow(code);
+  });
+
+  it('harm nobody by throwing or rejecting, and are told of', async () => {
+    const guard = createGuard({ locks: memoryLocks() });
+    const told: string[] = [];
+    guard.on('error', ({ during }) => told.push(during));
+    guard.on('lock-granted', () => {
+      throw new Error('at once');
+    });
+    guard.on('lock-granted', (async () => Promise.reject(new Error('later'))) as never);
+    await guard.withLock('a', () => undefined);
+    await new Promise<void>((resolve) => systemClock.yield(resolve));
+    expect(told).toEqual(['a listener of lock-granted', 'a listener of lock-granted']);
+    await guard.close();
+  });
+});
+
+describe('values', () => {
+  it('that JSON would turn into something else are refused, not lost', async () => {
+    const guard = createGuard({ locks: memoryLocks(), state: memoryState() });
+    for (const value of [
+      { x: NaN },
+      [new Map([[1, 2]])],
+      { f: () => 1 },
+      new Set(),
+      { deep: [Infinity] },
+      Symbol('s'),
+    ]) {
+      await expect(guard.state.set('a', value)).rejects.toMatchObject({ code: 'invalid-argument' });
+    }
+    await guard.state.set('a', { at: new Date(0), nothing: undefined });
+    expect((await guard.state.get('a'))?.value).toEqual({ at: '1970-01-01T00:00:00.000Z' });
+    expect(() => fingerprint(new Map([[1, 2]]))).toThrow(code);
+    expect(fingerprint({ b: 1, a: [2] })).toBe(fingerprint({ a: [2], b: 1 }));
+  });
+});
+
+describe('decorators without parentheses', () => {
+  it('[B116] are refused while the class is being defined, as a legacy compiler calls them', () => {
+    const prototype = { run: async (): Promise<void> => undefined };
+    const descriptor = Object.getOwnPropertyDescriptor(prototype, 'run')!;
+    for (const decorator of [SingleRun, Locked] as unknown as ((...args: unknown[]) => unknown)[]) {
+      expect(() => decorator(prototype, 'run', descriptor)).toThrow(code);
+      expect(() => decorator(prototype.run, { kind: 'method', name: 'run' })).toThrow(code);
+    }
+  });
+});
