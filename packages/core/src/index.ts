@@ -4,6 +4,7 @@
 // errors, durations, keys
 export { GuardError, invalidArgument } from './value/error.js';
 export type { GuardErrorCode, GuardErrorDetails } from './value/error.js';
+export { checkOptions } from './value/options.js';
 export { parseDuration, marginMs, MAX_DURATION_MS } from './value/duration.js';
 export type { Duration, DurationRules } from './value/duration.js';
 export { fingerprint, MAX_KEY_BYTES, MAX_FULL_KEY_BYTES, MAX_NAMESPACE_BYTES } from './value/key.js';

@@ -32,7 +32,10 @@ export type Target = SqliteTarget;
  * @throws GuardError `invalid-argument`: another driver, or a database in memory, which no other process can see.
  */
 export function targetOf(dataSource: DataSource): Target {
-  const { options, driver } = dataSource;
+  const { options, driver } = (dataSource ?? {}) as Partial<DataSource>;
+  if (options === undefined || driver === undefined) {
+    throw invalidArgument('dataSource', dataSource, 'must be a DataSource of TypeORM');
+  }
   if (options.type === 'better-sqlite3') return sqliteTarget(options, driver);
   throw invalidArgument(
     'dataSource',

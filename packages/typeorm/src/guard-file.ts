@@ -1,5 +1,5 @@
 /** Opens `<database>-guard` for a data source: what locks and state have in common. */
-import { systemClock, systemRandom, type Clock, type Random } from '@guard/core';
+import { checkOptions, systemClock, systemRandom, type Clock, type Random } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { Connection, type ConnectionOptions } from './connection.js';
 import { targetOf } from './dialect.js';
@@ -22,6 +22,9 @@ export interface TypeormOptions {
   readonly random?: Random;
 }
 
+/** Every option of `TypeormOptions`. */
+export const TYPEORM_OPTIONS: readonly (keyof TypeormOptions)[] = ['name', 'clock', 'machineTime', 'random'];
+
 /** What a backend in the guard file works with. */
 export interface GuardFileParts {
   readonly name: string;
@@ -36,6 +39,7 @@ export function openGuardFile(
   options: TypeormOptions,
   synchronous: ConnectionOptions['synchronous'],
 ): GuardFileParts {
+  checkOptions('options', options ?? null, TYPEORM_OPTIONS);
   const { guardFile, driver, nativeBinding, key } = targetOf(dataSource);
   const { clock = systemClock, random = systemRandom } = options;
   return {

@@ -1,14 +1,14 @@
 /** `typeormRuns`: runs in the application's own database, in tables that people can query. */
-import { systemClock, systemRandom, type RunStore } from '@guard/core';
+import { checkOptions, systemClock, systemRandom, type RunStore } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { Connection } from './connection.js';
 import { targetOf } from './dialect.js';
-import type { TypeormOptions } from './guard-file.js';
+import { TYPEORM_OPTIONS, type TypeormOptions } from './guard-file.js';
 import { Lifetimes } from './lifetime.js';
 import { systemMachineTime } from './machine-time.js';
 import { rememberRunTables } from './run-tables.js';
 import { SqliteRuns } from './sqlite/run-store.js';
-import { tableNames, type TableOptions } from './tables.js';
+import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
 
 /** Options of `typeormRuns`. */
 export interface TypeormRunsOptions extends TypeormOptions, TableOptions {}
@@ -23,6 +23,7 @@ export interface TypeormRunsOptions extends TypeormOptions, TableOptions {}
  * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad prefix.
  */
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
+  checkOptions('options', options ?? null, [...TYPEORM_OPTIONS, ...TABLE_OPTIONS]);
   const { file, driver, nativeBinding, key, inTransaction } = targetOf(dataSource);
   const { name = `sqlite:${file}`, clock = systemClock, random = systemRandom } = options;
   const tables = tableNames(options);

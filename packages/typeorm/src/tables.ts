@@ -7,6 +7,9 @@ export interface TableOptions {
   readonly prefix?: string;
 }
 
+/** Every option of `TableOptions`. */
+export const TABLE_OPTIONS: readonly (keyof TableOptions)[] = ['prefix'];
+
 /** One name for each table. */
 export interface TableNames {
   readonly run: string;

@@ -26,6 +26,8 @@ const registered = new WeakMap<
  */
 export function bindGuard(instance: object, guard: Guard): void {
   checkGuard(guard);
+  const isObject = (typeof instance === 'object' && instance !== null) || typeof instance === 'function';
+  if (!isObject) throw invalidArgument('instance', instance, 'must be an object');
   const bound = processState.bound.get(instance);
   if (bound !== undefined && bound !== guard) {
     throw new GuardError('invalid-argument', 'the instance is bound to another guard already');

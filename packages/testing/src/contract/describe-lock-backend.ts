@@ -22,7 +22,7 @@ import { queueingCases } from './locks/queueing.js';
 import { releasingCases } from './locks/releasing.js';
 import { renewingCases } from './locks/renewing.js';
 import { tokenCases } from './locks/tokens.js';
-import { defineSuite, type SuiteOptions } from './runner.js';
+import { defaultProfile, defineSuite, type SuiteOptions } from './runner.js';
 
 /** Options of `describeLockBackend`. */
 export interface LockBackendSuite extends SuiteOptions {
@@ -34,7 +34,7 @@ export interface LockBackendSuite extends SuiteOptions {
 
 /** Defines the suite with the functions of a test runner. */
 export function describeLockBackend(options: LockBackendSuite): void {
-  const { create, profile = 'quick', traits } = options;
+  const { create, profile = defaultProfile(), traits } = options;
   const themes = [
     ['granting', grantingCases],
     ['renewing', renewingCases],

@@ -1,5 +1,5 @@
 /** The contract of a run store as a suite: every sentence of the port. */
-import { defineSuite, type SuiteOptions } from './runner.js';
+import { defaultProfile, defineSuite, type SuiteOptions } from './runner.js';
 import { findingCases } from './runs/finding.js';
 import { RunKit, type RunPlace, type RunTraits } from './runs/kit.js';
 import { movingCases } from './runs/moving.js';
@@ -15,7 +15,7 @@ export interface RunStoreSuite extends SuiteOptions {
 
 /** Defines the suite with the functions of a test runner. */
 export function describeRunStore(options: RunStoreSuite): void {
-  const { create, profile = 'quick', traits } = options;
+  const { create, profile = defaultProfile(), traits } = options;
   const themes = [
     ['records and moves', movingCases],
     ['finding and pruning', findingCases],

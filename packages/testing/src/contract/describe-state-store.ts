@@ -5,7 +5,7 @@
 import { memoryLocks } from '@guard/core';
 import { keepingCases } from './guard/keeping.js';
 import { Stage } from './guard/stage.js';
-import { defineSuite, type SuiteOptions } from './runner.js';
+import { defaultProfile, defineSuite, type SuiteOptions } from './runner.js';
 import { expiringCases } from './state/expiring.js';
 import { fencingCases } from './state/fencing.js';
 import { StateKit, type StatePlace, type StateTraits } from './state/kit.js';
@@ -24,7 +24,7 @@ export interface StateStoreSuite extends SuiteOptions {
 
 /** Defines the suite with the functions of a test runner. */
 export function describeStateStore(options: StateStoreSuite): void {
-  const { create, profile = 'quick', traits } = options;
+  const { create, profile = defaultProfile(), traits } = options;
   const themes = [
     ['writing', writingCases],
     ['expiring', expiringCases],

@@ -49,7 +49,7 @@ export interface SuiteOptions {
   readonly name: string;
   /** Whether `create` gives places on a virtual clock. Default `false`: the real time. */
   readonly virtualTime?: boolean;
-  /** Default `'quick'`. */
+  /** Default: `GUARD_PROFILE` of the environment, else `'quick'`. */
   readonly profile?: Profile;
   /** How long one case may take in real time. Default: a minute (`quick`), ten minutes (`full`). */
   readonly caseTimeoutMs?: number;
@@ -66,7 +66,7 @@ export function defineSuite<Stage, Traits>(
   themes: readonly Theme<Stage, Traits>[],
   open: () => Promise<Opened<Stage>>,
 ): void {
-  const { runner, name, profile = 'quick' } = options;
+  const { runner, name, profile = defaultProfile() } = options;
   const timeoutMs = options.caseTimeoutMs ?? (profile === 'quick' ? 60_000 : 600_000);
   runner.describe(`${subject}: ${name} (${profile})`, () => {
     for (const [theme, cases] of themes) {
@@ -102,4 +102,9 @@ async function runCase<Stage, Traits>(
 /** How much an adapter's answers may be late on the timeline of a case. */
 export function slackMs(time: Timeline): number {
   return time.virtual ? 2 : 150;
+}
+
+/** The profile that the environment asks for: `npm run cases` asks for the full one. */
+export function defaultProfile(): Profile {
+  return process.env['GUARD_PROFILE'] === 'full' ? 'full' : 'quick';
 }

@@ -1,0 +1,29 @@
+// `npm run cases -- [--backend memory|sqlite|redis]`: the contract suites with every case as it is written, in its full
+// profile. `npm test` runs the same cases scaled down.
+import { runNodeTool } from './lib/run.mjs';
+
+/** The backends that have a contract, and where it stands. */
+const CONTRACTS = {
+  memory: { project: 'unit', file: 'packages/core/test/contract.spec.ts' },
+  sqlite: { project: 'unit', file: 'packages/typeorm/test/contract.spec.ts' },
+  redis: { project: 'servers', file: 'packages/redis/test/contract.spec.ts' },
+};
+
+const [flag, wanted, ...rest] = process.argv.slice(2);
+const names = flag === undefined ? Object.keys(CONTRACTS) : (wanted ?? '').split(',');
+const known = names.every((name) => Object.hasOwn(CONTRACTS, name));
+if ((flag !== undefined && flag !== '--backend') || rest.length > 0 || !known) {
+  console.error(`usage: npm run cases -- [--backend ${Object.keys(CONTRACTS).join(',')}]`);
+  process.exitCode = 2;
+} else {
+  process.env.GUARD_PROFILE = 'full';
+  for (const { project, file } of names.map((name) => CONTRACTS[name])) {
+    const { code } = await runNodeTool('jest/bin/jest.js', [
+      '--selectProjects',
+      project,
+      '--runTestsByPath',
+      file,
+    ]);
+    if (code !== 0) process.exitCode = 1;
+  }
+}
