@@ -1,5 +1,6 @@
 import { SeededRandom, VirtualClock } from '@guard/testing';
-import { Coalescer, type Landing } from '../../src/runtime/coalescer.js';
+import { Coalescer } from '../../src/runtime/coalescer.js';
+import type { Landing } from '../../src/runtime/landing.js';
 import { Scheduler, type Due } from '../../src/runtime/scheduler.js';
 
 interface Flight {
