@@ -4,6 +4,7 @@ const shared = {
   testEnvironment: 'node',
   testEnvironmentOptions: { customExportConditions: ['@guard/source', 'node', 'node-addons'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  setupFilesAfterEnv: ['<rootDir>/scripts/jest-real-time.cjs'],
   modulePathIgnorePatterns: ['<rootDir>/(packages|examples)/[^/]+/dist/'],
   transform: {
     '^.+\\.ts$': [
@@ -29,6 +30,8 @@ const shared = {
 const ON_SERVERS = ['<rootDir>/packages/redis/test/'];
 
 export default {
+  // A busy machine is slow; what hangs is bounded all the same.
+  testTimeout: 60_000,
   projects: [
     {
       ...shared,
