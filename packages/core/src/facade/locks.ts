@@ -26,9 +26,6 @@ export interface LockDefaults {
   readonly waitMs: number;
 }
 
-/** Work never begins inside the call that asks for it, whatever the backend. */
-const SOON = Promise.resolve();
-
 /** Locks as applications see them. */
 export class LockFacade implements LockApi {
   constructor(
@@ -40,33 +37,17 @@ export class LockFacade implements LockApi {
 
   withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  /** The work's own error wins, unless the lock was lost before its release began. */
-  async withLock<T>(key: Key, first: unknown, second?: unknown): Promise<T> {
-    const given = second === undefined && typeof first === 'function';
-    const work = given ? first : second;
+  async withLock<T>(key: Key, ...rest: readonly unknown[]): Promise<T> {
+    const [options, work] = rest.length > 1 ? rest : [undefined, rest[0]];
     checkFunction('work', work);
-    const request = this.request(key, given ? undefined : (first as AcquireOptions | undefined));
-    const parent = currentFrame();
-    const outcome = this.locks.claimSoon(request, parent);
-    const lease = granted(request, outcome instanceof Promise ? await outcome : outcome);
+    const request = this.request(key, options as AcquireOptions | undefined);
+    const lease = granted(request, await this.locks.claim(request));
     this.running.enter();
-    let failure: { readonly error: unknown } | undefined;
-    let value: T | undefined;
     try {
-      if (!(outcome instanceof Promise)) await SOON;
-      const frame = { lock: lease, backend: this.locks.backend, parent };
-      value = await runInFrame(frame, work as (lock: Lock) => T | PromiseLike<T>, lease);
-    } catch (error) {
-      failure = { error };
+      return await this.runUnder(lease, work as (lock: Lock) => T | PromiseLike<T>);
+    } finally {
+      this.running.leave();
     }
-    const result = lease.giveBack();
-    // A release by the work itself is its own business; a loss is not.
-    const lost = lease.wasLost;
-    if (result instanceof Promise) await result;
-    this.running.leave();
-    if (lost) throw lossOf(lease, failure);
-    if (failure !== undefined) throw failure.error;
-    return value as T;
   }
 
   async acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
@@ -105,6 +86,24 @@ export class LockFacade implements LockApi {
     const forced = await this.locks.forceRelease(this.full(shown));
     if (forced) this.events.emit('lock-forced', { key: shown, token: info?.token ?? 0n, note });
     return forced;
+  }
+
+  /** Runs work under a lock: the work's own error wins, unless the lock was lost before its release began. */
+  private async runUnder<T>(lease: Lease, work: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+    const frame = { lock: lease, backend: this.locks.backend, parent: currentFrame() };
+    let failure: { readonly error: unknown } | undefined;
+    let value: T | undefined;
+    try {
+      value = await runInFrame(frame, () => work(lease));
+    } catch (error) {
+      failure = { error };
+    }
+    // A release by the work itself is its own business; a loss is not.
+    const lost = lease.wasLost();
+    await lease.release();
+    if (lost) throw lossOf(lease, failure);
+    if (failure !== undefined) throw failure.error;
+    return value as T;
   }
 
   /** One after the other in the order of their keys, so that two sets cannot block each other; all or none. */
@@ -215,11 +214,7 @@ function handle(lease: Lease): Lease {
 /** A wait that ended is the caller's error; everything else was thrown already. */
 function granted(request: ClaimRequest, outcome: ClaimOutcome): Lease {
   if (outcome.status === 'granted') return outcome.lock as Lease;
-  throw busyError(request);
-}
-
-function busyError(request: ClaimRequest): GuardError {
   const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
   const message = `lock ${request.shownKey} is held by somebody else${wait}`;
-  return new GuardError('lock-busy', message, { key: request.shownKey });
+  throw new GuardError('lock-busy', message, { key: request.shownKey });
 }

@@ -65,19 +65,11 @@ export type GiveUp = 'timeout' | 'aborted' | 'closed';
 
 /** How a claim ended. */
 export type ClaimEnd =
-  | GrantedEnd
+  | { readonly end: 'granted'; readonly token: bigint; readonly trust: Trust; readonly handedOver: boolean }
   | { readonly end: 'busy' }
   | { readonly end: 'aborted' }
   | { readonly end: 'closed' }
   | { readonly end: 'fault'; readonly cause: unknown; readonly why: 'failed' | 'no-answer' | 'late' };
-
-/** The claim has the lock. */
-export interface GrantedEnd {
-  readonly end: 'granted';
-  readonly token: bigint;
-  readonly trust: Trust;
-  readonly handedOver: boolean;
-}
 
 /** What the runtime has to do, in this order. */
 export interface ClaimStep {
@@ -115,11 +107,6 @@ export function claimStep(plan: ClaimPlan, state: ClaimState, event: ClaimEvent)
     case 'given-up':
       return givenUp(state.told, event.reason);
   }
-}
-
-/** How a claim ends that was granted in the very call that asked for it: no time went by, so nothing can have crossed. */
-export function grantedAtOnce(ttlMs: number, token: bigint, sentAt: Instant): GrantedEnd {
-  return { end: 'granted', token, trust: { sentAt, trustMs: trustMs(ttlMs) }, handedOver: false };
 }
 
 /** How long a lease of this ttl is trusted. */

@@ -8,7 +8,6 @@
  */
 import type { Clock } from '../port/clock.js';
 import type {
-  AtOnce,
   Claim,
   ClaimAnswer,
   Granted,
@@ -30,7 +29,6 @@ import type { Instant } from '../value/instant.js';
 import { nextToken } from '../value/token.js';
 import { compareBytes } from '../value/byte-order.js';
 import { Notices } from './notices.js';
-import { headCount, refresh, type Ticket } from './tickets.js';
 import { Tombstones } from './tombstones.js';
 
 /** Options of the memory lock backend. */
@@ -58,6 +56,12 @@ interface Grant {
   untilMs: number;
 }
 
+/** A claim that waits. */
+interface Ticket {
+  readonly claim: Claim;
+  untilMs: number;
+}
+
 /** A held key. */
 interface Held {
   grant: Grant;
@@ -65,16 +69,12 @@ interface Held {
   queue: Map<string, Ticket> | undefined;
 }
 
-/** Memory does not fail. */
-type Told = ReturnType<AtOnce['acquire']>;
-type Done = ReturnType<AtOnce['release']>;
-
 /** Below this many held keys nobody looks for leases that expired unmet. */
 const SWEEP_FROM = 1_024;
 
-const CANCELLED: Told = { status: 'cancelled' };
+const CANCELLED: ClaimAnswer = { status: 'cancelled' };
 const RENEWED: RenewAnswer = { status: 'renewed' };
-const RELEASED: Done = { status: 'released' };
+const RELEASED: ReleaseAnswer = { status: 'released' };
 const LOST = { status: 'lost' } as const;
 
 class MemoryLocks implements LockBackend {
@@ -102,14 +102,6 @@ class MemoryLocks implements LockBackend {
     this.#clock = clock;
   }
 
-  atOnce(clock: Clock): AtOnce | undefined {
-    if (clock !== this.#clock) return undefined;
-    return {
-      acquire: (claim, now) => this.#acquire(claim, now),
-      release: (release, now) => this.#giveBack(release, now),
-    };
-  }
-
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const now = this.#clock.now();
     const answers: ClaimAnswer[] = [];
@@ -125,7 +117,9 @@ class MemoryLocks implements LockBackend {
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     const now = this.#clock.now();
     const answers: ReleaseAnswer[] = [];
-    for (const release of releases) answers.push(this.#giveBack(release, now));
+    for (const release of releases) {
+      answers.push(release.cancel ? this.#cancel(release, now) : this.#release(release, now));
+    }
     return Promise.resolve(answers);
   }
 
@@ -149,7 +143,7 @@ class MemoryLocks implements LockBackend {
     return Promise.resolve();
   }
 
-  #acquire(claim: Claim, now: Instant): Told {
+  #acquire(claim: Claim, now: Instant): ClaimAnswer {
     if (this.#tombstones.size > 0 && this.#tombstones.covers(claim.id, now.monoMs)) return CANCELLED;
     const held = this.#settle(claim.key, now);
     if (held === undefined) return this.#grantFree(claim, now);
@@ -174,7 +168,7 @@ class MemoryLocks implements LockBackend {
     return { status: 'granted', token: grant.token };
   }
 
-  #enqueue(held: Held, claim: Claim, now: Instant): Told {
+  #enqueue(held: Held, claim: Claim, now: Instant): ClaimAnswer {
     const queue = (held.queue ??= new Map<string, Ticket>());
     const ahead = queue.has(claim.id) ? refresh(queue, claim, now.monoMs) : headCount(queue, now.monoMs);
     const fresh = !queue.has(claim.id);
@@ -182,7 +176,7 @@ class MemoryLocks implements LockBackend {
     return { status: 'queued', ahead, minted: held.grant.token, fresh };
   }
 
-  #refuse(held: Held, claim: Claim, now: Instant): Told {
+  #refuse(held: Held, claim: Claim, now: Instant): ClaimAnswer {
     held.queue?.delete(claim.id);
     return { status: 'busy', holder: held.grant.holder, expiresInMs: leftMs(held.grant.untilMs, now) };
   }
@@ -194,18 +188,14 @@ class MemoryLocks implements LockBackend {
     return RENEWED;
   }
 
-  #giveBack(release: Release, now: Instant): Done {
-    return release.cancel ? this.#cancel(release, now) : this.#release(release, now);
-  }
-
-  #release(ref: LeaseRef, now: Instant): Done {
+  #release(ref: LeaseRef, now: Instant): ReleaseAnswer {
     const held = this.#settle(ref.key, now);
     if (held === undefined || !names(ref, held.grant)) return LOST;
     this.#handOver(ref.key, held, now);
     return RELEASED;
   }
 
-  #cancel(cancel: Extract<Release, { cancel: true }>, now: Instant): Done {
+  #cancel(cancel: Extract<Release, { cancel: true }>, now: Instant): ReleaseAnswer {
     const held = this.#settle(cancel.key, now);
     if (cancel.tombstoneMs > 0) {
       this.#tombstones.leave(cancel.claim, now.monoMs + cancel.tombstoneMs, now.monoMs);
@@ -266,6 +256,34 @@ class MemoryLocks implements LockBackend {
     for (const key of this.#held.keys()) this.#settle(key, now);
     this.#sweepAt = Math.max(SWEEP_FROM, this.#held.size * 2);
   }
+}
+
+/**
+ * Refreshes the session's tickets and drops dead ones; answers how many stand before the claim's own. A ticket that
+ * died is not revived: others may have been told that it is gone, so its claim starts again at the end.
+ */
+function refresh(queue: Map<string, Ticket>, { id, session }: Claim, nowMs: number): number {
+  let position = 0;
+  let ahead: number | undefined;
+  for (const [ticketId, ticket] of queue) {
+    if (ticket.untilMs <= nowMs) {
+      queue.delete(ticketId);
+      continue;
+    }
+    if (ticket.claim.session === session) ticket.untilMs = nowMs + ticket.claim.ticketTtlMs;
+    if (ticketId === id) ahead = position;
+    position += 1;
+  }
+  return ahead ?? position;
+}
+
+/** How many stand in the queue, once the dead ones at its head are dropped: a newcomer never walks all of it. */
+function headCount(queue: Map<string, Ticket>, nowMs: number): number {
+  for (const [id, ticket] of queue) {
+    if (ticket.untilMs > nowMs) break;
+    queue.delete(id);
+  }
+  return queue.size;
 }
 
 /** A claim can be granted more than once (S5), so its token tells the grants apart. */

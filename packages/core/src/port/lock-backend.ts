@@ -6,9 +6,6 @@
  * All keys are full keys (`namespace/section/key`), at most `MAX_FULL_KEY_BYTES` long, and are compared byte by byte.
  */
 
-import type { Instant } from '../value/instant.js';
-import type { Clock } from './clock.js';
-
 /** A request for a lock. The id is unique for ever and is the only proof of ownership (S3). */
 export interface Claim {
   /** Full key of the lock. */
@@ -188,18 +185,6 @@ export interface LockBackend {
   inspect(query: LockQuery): Promise<readonly LockInfo[]>;
   /** Opens the stream of notices for one session; present where `traits.push`. Rejected: waiting claims poll. */
   subscribe?(session: string, onNotice: (notice: Notice) => void): Promise<Subscription>;
-  /** Only where the backend lives in this process; `undefined` where it counts by another clock. */
-  atOnce?(clock: Clock): AtOnce | undefined;
   /** Frees what the adapter opened by itself; never a client that was handed in. */
   close(): Promise<void>;
-}
-
-/**
- * The steps of a backend inside the process, one by one and without a promise, which would cost more than the lock.
- * They are the same steps as in a batch, in one order with the batches. Tokens grow over all keys. Nothing fails, and nothing is told from inside
- * a call: a notice comes after it has returned. `now` was read on the common clock just before the call.
- */
-export interface AtOnce {
-  acquire(claim: Claim, now: Instant): Exclude<ClaimAnswer, Failed>;
-  release(release: Release, now: Instant): Exclude<ReleaseAnswer, Failed>;
 }

@@ -5,7 +5,7 @@
  */
 import { backoffMs } from '../machine/backoff.js';
 import type { ReleaseAnswer } from '../port/lock-backend.js';
-import type { Landing } from './landing.js';
+import type { Landing } from './coalescer.js';
 import type { LeaseHost } from './lease-host.js';
 import type { Due, Scheduler } from './scheduler.js';
 

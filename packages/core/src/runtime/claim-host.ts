@@ -1,11 +1,10 @@
 /** What pending claims need from the guard around them; `Locks` implements it. */
-import type { ClaimEnd, ClaimPlan, GiveUp, QueueView } from '../machine/claim.js';
+import type { ClaimPlan, GiveUp, QueueView } from '../machine/claim.js';
 import type { Claim, ClaimAnswer, Holder } from '../port/lock-backend.js';
-import type { GuardError } from '../value/error.js';
-import type { Sink, Submitted } from './landing.js';
+import type { Sink, Submitted } from './coalescer.js';
 import type { Cancels } from './cancels.js';
 import type { LeaseHost } from './lease-host.js';
-import type { ClaimOutcome, ClaimRequest } from './lock-service.js';
+import type { ClaimRequest } from './lock-service.js';
 
 /** A claim as those see it that wait with it. */
 export interface WaitingClaim {
@@ -15,8 +14,6 @@ export interface WaitingClaim {
   readonly request: ClaimRequest;
   /** Asked for by work that is under a lock or run already: a closing guard lets it finish. */
   readonly nested: boolean;
-  /** What the last `busy` told. */
-  readonly busy: { readonly holder?: Holder; readonly expiresInMs?: number };
   /** Whether a request is on its way. */
   readonly isAsking: boolean;
   /** Sends the acquire again. */
@@ -34,10 +31,6 @@ export interface Room {
   /** The request that refreshed the key's tickets failed. */
   failed(claim: WaitingClaim): void;
   viewOf(claim: WaitingClaim): QueueView | undefined;
-  /** The claim ended. */
-  leave(claim: WaitingClaim): void;
-  /** Calls `listener` when the signal aborts. Returns a function that takes the wish back. */
-  onAbort(signal: AbortSignal, listener: () => void): () => void;
 }
 
 /** The surroundings of one guard's claims. */
@@ -55,8 +48,6 @@ export interface ClaimHost extends LeaseHost {
   noticedGrant(claimId: string, token: bigint): void;
   /** A notice: the claim does not hold the lock any more. */
   noticedLoss(claimId: string): void;
-  /** What an end means to the caller: an outcome, or the fault to throw. */
-  conclude(claim: WaitingClaim, end: ClaimEnd): ClaimOutcome | GuardError;
   /** The claim's id is about to change, or has changed. */
   forget(claim: WaitingClaim): void;
   remember(claim: WaitingClaim): void;

@@ -29,10 +29,9 @@ export class ClockWatch {
 
   /** Watches until nothing is held any more. */
   start(): void {
-    if (this.check.slot >= 0) return;
     const { monoMs, wallMs } = this.clock.now();
     this.offsetMs = wallMs - monoMs;
-    this.scheduler.schedule(this.check, monoMs + CHECK_MS);
+    if (this.check.slot < 0) this.scheduler.schedule(this.check, monoMs + CHECK_MS);
   }
 
   private compare(): void {

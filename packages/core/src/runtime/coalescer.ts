@@ -10,8 +10,16 @@
 import type { Clock } from '../port/clock.js';
 import type { Instant } from '../value/instant.js';
 import { compareText } from '../value/token.js';
-import { Entry, type Landing, type Sink, type Submitted } from './landing.js';
 import type { Due, Scheduler } from './scheduler.js';
+
+/** What the answer of a flight is, for one operation. */
+export type Landing<Answer> =
+  | { readonly ok: true; readonly answer: Answer; readonly sentAt: Instant }
+  /** Nothing is known about the operation (S6). */
+  | { readonly ok: false; readonly cause: unknown; readonly sentAt: Instant };
+
+/** Who waits for the answer to an operation. */
+export type Sink<Answer> = (landing: Landing<Answer>) => void;
 
 /** How a coalescer sends. */
 export interface CoalescerOptions<Op, Answer> {
@@ -19,11 +27,6 @@ export interface CoalescerOptions<Op, Answer> {
   /** Where the flights' time-outs are kept: one that keeps the process alive while something is on its way (L5). */
   readonly deadlines: Scheduler;
   readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
-  /**
-   * Answers an operation without a flight, where the backend is in this process; `undefined`: not now. Asked only while
-   * nothing is queued or in flight, so that the order stays.
-   */
-  readonly atOnce?: (op: Op, now: Instant) => Answer | undefined;
   readonly maxBatch: number;
   /**
    * What is due together travels together: operations of one turn share a batch as large as the backend takes, so
@@ -43,6 +46,23 @@ const TURN_MS = 4;
 /** The clock is looked at once in so many flights. */
 const LOOK_EVERY = 8;
 
+interface Entry<Op, Answer> {
+  readonly key: string;
+  readonly op: Op;
+  readonly timeoutMs: number;
+  readonly sink: Sink<Answer>;
+  /** The next operation on the same key: it is queued when this one has landed. */
+  next: Entry<Op, Answer> | undefined;
+  withdrawn: boolean;
+  sent: boolean;
+}
+
+/** A submitted operation that can be taken back while it has not been sent. */
+export interface Submitted {
+  /** `true`: it was never sent and never will be. */
+  withdraw(): boolean;
+}
+
 /** Batches of one verb. */
 export class Coalescer<Op, Answer> {
   private readonly lanes = new Map<string, Lane<Op, Answer>>();
@@ -55,21 +75,12 @@ export class Coalescer<Op, Answer> {
    * is not looked at.
    */
   submit(partition: string, key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
-    return this.lane(partition).submit(key, op, timeoutMs, sink);
-  }
-
-  /** Answers a lone operation without a flight; `undefined`: not now, submit it. */
-  answerAtOnce(partition: string, op: Op, now: Instant): Answer | undefined {
-    return this.lane(partition).answerAtOnce(op, now);
-  }
-
-  private lane(partition: string): Lane<Op, Answer> {
     let lane = this.lanes.get(partition);
     if (lane === undefined) {
       lane = new Lane(this.options);
       this.lanes.set(partition, lane);
     }
-    return lane;
+    return lane.submit(key, op, timeoutMs, sink);
   }
 }
 
@@ -83,27 +94,26 @@ class Lane<Op, Answer> {
   private turnStartedMs = -Infinity;
   private flightsInTurn = 0;
   private yielding = false;
-  private pumping = false;
 
   constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
 
-  answerAtOnce(op: Op, now: Instant): Answer | undefined {
-    const { atOnce } = this.options;
-    if (atOnce === undefined || this.yielding || this.flights > 0 || this.queue.length > 0) return undefined;
-    const answer = atOnce(op, now);
-    if (answer !== undefined) this.nextFlight();
-    return answer;
-  }
-
   submit(key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
-    const entry = new Entry(key, op, timeoutMs, sink);
+    const entry: Entry<Op, Answer> = {
+      key,
+      op,
+      timeoutMs,
+      sink,
+      next: undefined,
+      withdrawn: false,
+      sent: false,
+    };
     const tail = this.tails.get(key);
     this.tails.set(key, entry);
     if (tail === undefined) this.queue.push(entry);
     else tail.next = entry;
     if (this.options.together) this.pumpSoon();
     else if (!this.yielding) this.pump();
-    return entry;
+    return { withdraw: () => !entry.sent && (entry.withdrawn = true) };
   }
 
   private pumpSoon(): void {
@@ -116,22 +126,10 @@ class Lane<Op, Answer> {
   }
 
   private pump(): void {
-    // A flight that lands at once comes back here: the loop is running already.
-    if (this.pumping) return;
-    this.pumping = true;
-    try {
-      while (!this.yielding && this.flights < MAX_IN_FLIGHT && this.head < this.queue.length) {
-        const batch = this.gather();
-        if (batch.length > 0) this.fly(batch);
-      }
-    } finally {
-      this.pumping = false;
+    while (this.flights < MAX_IN_FLIGHT && this.head < this.queue.length) {
+      const batch = this.gather();
+      if (batch.length > 0) this.fly(batch);
     }
-    this.compact();
-  }
-
-  private compact(): void {
-    if (this.head === 0) return;
     if (this.head === this.queue.length) {
       this.queue.length = 0;
       this.head = 0;
@@ -171,8 +169,6 @@ class Lane<Op, Answer> {
       entry.sent = true;
       timeoutMs = Math.min(timeoutMs, entry.timeoutMs);
     }
-    const answers = this.answersAtOnce(batch, sentAt);
-    if (answers !== undefined) return this.land(batch, answers, undefined, sentAt);
     const flight: Due & { landed: boolean } = {
       dueMonoMs: 0,
       slot: -1,
@@ -195,17 +191,6 @@ class Lane<Op, Answer> {
     );
   }
 
-  private answersAtOnce(batch: readonly Entry<Op, Answer>[], now: Instant): readonly Answer[] | undefined {
-    const { atOnce } = this.options;
-    const answers: Answer[] = [];
-    for (const { op } of batch) {
-      const answer = atOnce?.(op, now);
-      if (answer === undefined) return undefined;
-      answers.push(answer);
-    }
-    return answers;
-  }
-
   /** A send that throws is a flight that fails. */
   private send(batch: readonly Entry<Op, Answer>[]): Promise<readonly Answer[]> {
     try {
@@ -221,20 +206,15 @@ class Lane<Op, Answer> {
     cause: unknown,
     sentAt: Instant,
   ): void {
-    const landedAt = this.options.clock.now();
     this.flights -= 1;
     this.inFlightOps -= batch.length;
     for (const entry of batch) this.leave(entry);
     for (let index = 0; index < batch.length; index += 1) {
       const answer = answers?.[index];
       const landing: Landing<Answer> =
-        answer === undefined
-          ? { ok: false, cause: cause ?? tooFew(), sentAt, landedAt }
-          : { ok: true, answer, sentAt, landedAt };
+        answer === undefined ? { ok: false, cause: cause ?? tooFew(), sentAt } : { ok: true, answer, sentAt };
       this.options.watch?.(landing);
-      const entry = batch[index]!;
-      entry.landed = true;
-      entry.sink(landing);
+      batch[index]!.sink(landing);
     }
     this.nextFlight();
   }

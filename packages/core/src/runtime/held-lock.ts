@@ -5,9 +5,6 @@
  */
 import type { ReleaseResult } from '../api/lock.js';
 import {
-  endMonoMs,
-  granted,
-  isHolding,
   leaseStep,
   mayAct,
   remainingMs,
@@ -15,33 +12,32 @@ import {
   type LeaseState,
   type Trust,
 } from '../machine/lease.js';
-import { trustMs, type GrantedEnd } from '../machine/claim.js';
+import { trustMs } from '../machine/claim.js';
 import { backoffMs } from '../machine/backoff.js';
 import type { RenewAnswer } from '../port/lock-backend.js';
 import { marginMs, parseDuration, type Duration } from '../value/duration.js';
 import { GuardError } from '../value/error.js';
-import type { Instant } from '../value/instant.js';
-import type { Landing } from './landing.js';
+import type { Landing } from './coalescer.js';
 import { extendLease } from './extend-lease.js';
-import type { LeaseHost, Placed } from './lease-host.js';
-import type { ClaimRequest, HeldLock } from './lock-service.js';
+import type { LeaseHost, LeaseParts } from './lease-host.js';
+import type { HeldLock } from './lock-service.js';
 import { pause } from './pause.js';
 import type { Due } from './scheduler.js';
-import { ReleaseTask, releaseDropped, startRelease, type DroppedState } from './release-task.js';
+import { ReleaseTask } from './release-task.js';
 
-/** In how long a renewal has to settle a suspicion. */
-const suspectMs = (ttlMs: number): number => Math.max(1_000, marginMs(ttlMs));
+/** Shortest time in which a renewal has to settle a suspicion. */
+const SUSPECT_MS = 1_000;
 /** How often a call that waits for a verdict looks at it. */
 const VERDICT_POLL_MS = 20;
+
 /** A lock in hand. */
-export class Lease implements HeldLock, Due, Placed {
+export class Lease implements HeldLock, Due {
   readonly key: string;
   readonly fullKey: string;
   readonly token: bigint;
   readonly ttlMs: number;
   dueMonoMs = 0;
   slot = -1;
-  place = -1;
   // Private to the language: a copy of the handle, however made, carries no proof of ownership (S3).
   readonly #host: LeaseHost;
   readonly #claim: string;
@@ -54,28 +50,20 @@ export class Lease implements HeldLock, Due, Placed {
   private failures = 0;
   #controller: AbortController | undefined;
   #listeners: Set<() => void> | undefined;
-  /** The one release of this lock: on its way, or its result. */
-  #release: ReleaseTask | ReleaseResult | undefined;
+  #releasing: Promise<ReleaseResult> | undefined;
   /** What the lease was when the guard closed under it. */
-  private dropped: DroppedState | undefined;
+  private dropped: (LeaseState & { readonly trust: Trust }) | undefined;
 
-  /** `renewDueMonoMs`: when the first renewal is due, on the monotonic clock. */
-  constructor(
-    host: LeaseHost,
-    request: ClaimRequest,
-    claim: string,
-    { token, trust }: GrantedEnd,
-    renewDueMonoMs: number,
-  ) {
+  constructor(host: LeaseHost, parts: LeaseParts) {
     this.#host = host;
-    this.key = request.shownKey;
-    this.fullKey = request.key;
-    this.#claim = claim;
-    this.token = token;
-    this.state = granted(trust);
-    this.ttlMs = request.ttlMs;
-    this.renewMs = request.renewMs;
-    this.renewDueMonoMs = renewDueMonoMs;
+    this.key = parts.shownKey;
+    this.fullKey = parts.key;
+    this.#claim = parts.claim;
+    this.token = parts.token;
+    this.ttlMs = parts.ttlMs;
+    this.renewMs = parts.renewMs;
+    this.state = parts.state;
+    this.renewDueMonoMs = parts.renewDueMonoMs;
     this.scheduleNext();
   }
 
@@ -127,18 +115,9 @@ export class Lease implements HeldLock, Due, Placed {
     return extendLease(this.#host, this, parseDuration('extend', duration, { minMs: this.#host.minTtlMs }));
   }
 
-  async release(): Promise<ReleaseResult> {
-    return this.giveBack();
-  }
-
-  /** The same, without a promise where the backend answers at once. */
-  giveBack(): ReleaseResult | Promise<ReleaseResult> {
-    if (this.#release === undefined) {
-      const now = this.#host.clock.now();
-      if (!mayAct(this.state, now)) this.look(now);
-      this.#release = this.startRelease(now);
-    }
-    return this.#release instanceof ReleaseTask ? this.#release.told() : this.#release;
+  release(): Promise<ReleaseResult> {
+    this.#releasing ??= this.startRelease();
+    return this.#releasing;
   }
 
   letGo(): void {
@@ -147,7 +126,7 @@ export class Lease implements HeldLock, Due, Placed {
 
   /** The guard closes: the holder is told, renewal stops, and a release from now on still gives the lock back. */
   drop(): void {
-    if (isHolding(this.state)) this.dropped = this.state;
+    if ('trust' in this.state && this.state.phase !== 'releasing') this.dropped = this.state;
     this.step({ type: 'dropped', reason: 'the guard was closed' });
   }
 
@@ -163,13 +142,16 @@ export class Lease implements HeldLock, Due, Placed {
   }
 
   /** The wall clock jumped: look whether that makes this lock suspect. */
-  look(now = this.#host.clock.now()): void {
-    this.step({ type: 'looked', now, suspectMs: suspectMs(this.ttlMs) });
+  look(): void {
+    const { phase } = this.state;
+    if (phase !== 'held' && phase !== 'suspect') return;
+    this.step({ type: 'looked', now: this.#host.clock.now(), suspectMs: this.suspectMs() });
   }
 
   /** Whether this lock is held by an answer to a request that was sent before then. */
   isTrustedSinceBefore(monoMs: number): boolean {
-    return isHolding(this.state) && this.state.trust.sentAt.monoMs < monoMs;
+    const { state } = this;
+    return (state.phase === 'held' || state.phase === 'suspect') && state.trust.sentAt.monoMs < monoMs;
   }
 
   onLost(listener: () => void): () => void {
@@ -191,7 +173,7 @@ export class Lease implements HeldLock, Due, Placed {
   /** Called by the scheduler: the renewal or the deadline is due. */
   fire(nowMonoMs: number): void {
     this.look();
-    if (!isHolding(this.state)) return;
+    if (this.state.phase !== 'held' && this.state.phase !== 'suspect') return;
     if (this.wantsRenewal() && this.renewDueMonoMs <= nowMonoMs) this.renewNow();
     this.scheduleNext();
     this.#host.renewAlongWith(nowMonoMs);
@@ -224,20 +206,29 @@ export class Lease implements HeldLock, Due, Placed {
   }
 
   /** Whether the lock was lost, not merely released. */
-  get wasLost(): boolean {
+  wasLost(): boolean {
+    this.look();
     return this.state.phase === 'lost';
   }
 
-  private startRelease(now: Instant): ReleaseTask | ReleaseResult {
-    if (this.dropped !== undefined) return releaseDropped(this.#host, this, this.dropped, now);
-    if (!isHolding(this.state)) return 'lost';
+  private startRelease(): Promise<ReleaseResult> {
+    this.look();
+    if (this.dropped !== undefined) return this.releaseDropped(this.dropped);
+    const { state } = this;
+    if (state.phase === 'lost' || state.phase === 'released') return Promise.resolve('lost');
     this.#host.leases.cancel(this);
     this.#host.left(this);
-    return startRelease(this.#host, this, this.state.trust, now);
+    return new ReleaseTask(this.#host, this, state.trust, (event) => this.step(event)).run();
   }
 
-  /** What the lease machine makes of an event; called by what works on this lock. */
-  step(event: LeaseEvent): LeaseState {
+  /** For the holder the lock is lost already; for everybody else it is free only now. */
+  private releaseDropped(dropped: LeaseState & { readonly trust: Trust }): Promise<ReleaseResult> {
+    let given: LeaseState = dropped;
+    const step = (event: LeaseEvent): LeaseState => (given = leaseStep(given, event).state);
+    return new ReleaseTask(this.#host, this, dropped.trust, step).run();
+  }
+
+  private step(event: LeaseEvent): LeaseState {
     const { state, effect } = leaseStep(this.state, event);
     if (state === this.state) return state;
     this.state = state;
@@ -272,29 +263,37 @@ export class Lease implements HeldLock, Due, Placed {
 
   /** A renewal, or an extension, was answered. */
   landed(landing: Landing<RenewAnswer>, ttlMs: number): void {
-    const now = landing.landedAt;
+    const { clock, random } = this.#host;
+    const now = clock.now();
     if (!landing.ok || landing.answer.status === 'failed') {
       this.failures += 1;
-      const pauseMs = backoffMs(this.failures, this.#host.random.fraction());
-      this.renewDueMonoMs = now.monoMs + Math.min(pauseMs, this.ttlMs / 8);
+      this.renewDueMonoMs =
+        now.monoMs + Math.min(backoffMs(this.failures, random.fraction()), this.ttlMs / 8);
     } else if (landing.answer.status === 'lost') {
       this.step({ type: 'refused' });
     } else {
       this.failures = 0;
       const trust: Trust = { sentAt: landing.sentAt, trustMs: trustMs(ttlMs) };
-      this.step({ type: 'renewed', now, trust, suspectMs: suspectMs(this.ttlMs) });
+      this.step({ type: 'renewed', now, trust, suspectMs: this.suspectMs() });
       this.renewDueMonoMs = landing.sentAt.monoMs + (this.renewMs === false ? Infinity : this.renewMs);
     }
-    this.scheduleNext();
+    if (this.state.phase === 'held' || this.state.phase === 'suspect') this.scheduleNext();
   }
 
   private wantsRenewal(): boolean {
     return !this.renewing && this.renewDueMonoMs < Infinity;
   }
 
+  private suspectMs(): number {
+    return Math.max(SUSPECT_MS, marginMs(this.ttlMs));
+  }
+
   private scheduleNext(): void {
-    if (!isHolding(this.state)) return;
-    const renewMonoMs = this.wantsRenewal() ? this.renewDueMonoMs : Infinity;
-    this.#host.leases.schedule(this, Math.min(endMonoMs(this.state), renewMonoMs));
+    const { state } = this;
+    if (state.phase !== 'held' && state.phase !== 'suspect') return;
+    const deadline =
+      state.phase === 'held' ? state.trust.sentAt.monoMs + state.trust.trustMs : state.verdictByMonoMs;
+    const next = this.wantsRenewal() ? Math.min(deadline, this.renewDueMonoMs) : deadline;
+    this.#host.leases.schedule(this, next);
   }
 }

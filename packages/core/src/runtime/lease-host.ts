@@ -1,11 +1,25 @@
 /** What leases, claims and releases need from the guard around them; `Locks` implements it. */
 import type { LockBackend, Release, ReleaseAnswer, RenewAnswer } from '../port/lock-backend.js';
+import type { LeaseState } from '../machine/lease.js';
 import type { Clock, Random } from '../port/clock.js';
 import type { GuardError } from '../value/error.js';
-import type { Instant } from '../value/instant.js';
-import type { Landing, Sink } from './landing.js';
+import type { Landing, Sink } from './coalescer.js';
 import type { Events } from './events.js';
 import type { Scheduler } from './scheduler.js';
+
+/** What a lease is made of. */
+export interface LeaseParts {
+  readonly key: string;
+  readonly shownKey: string;
+  readonly claim: string;
+  readonly token: bigint;
+  readonly ttlMs: number;
+  /** Period of renewal, or `false`. */
+  readonly renewMs: number | false;
+  readonly state: LeaseState;
+  /** When the first renewal is due, on the monotonic clock. */
+  readonly renewDueMonoMs: number;
+}
 
 /** What names a grant to the backend. */
 export interface Grant {
@@ -14,13 +28,6 @@ export interface Grant {
   readonly claim: string;
   readonly token: bigint;
   readonly ttlMs: number;
-}
-
-/** What stands among the held locks. */
-export interface Placed {
-  readonly claim: string;
-  /** Its place there; -1 when it is none of them. Owned by `HeldLocks`. */
-  place: number;
 }
 
 /** A release that can be told to stop. */
@@ -45,11 +52,9 @@ export interface LeaseHost {
   renew(grant: Grant, ttlMs: number): Promise<Landing<RenewAnswer>>;
   /** Renews whatever else is due soon, so that renewals travel together (C3). */
   renewAlongWith(nowMonoMs: number): void;
-  /** The answer to a lone release, where the backend has it at once. */
-  releaseAtOnce(release: Release, now: Instant): ReleaseAnswer | undefined;
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void;
   /** The lease is not held any more, for whatever reason. */
-  left(lease: Placed): void;
+  left(grant: Grant): void;
   /** A lock of this guard was given back: somebody may wait for it here. */
   gaveBack(fullKey: string): void;
   unavailable(what: string, cause: unknown): GuardError;

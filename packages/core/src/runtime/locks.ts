@@ -2,7 +2,8 @@
  * The locks of one guard: the only place where claims, leases, batches, notices and the backend meet. Everything here
  * is plumbing; what decides is in `machine/`.
  */
-import { grantedAtOnce, type ClaimEnd, type GrantedEnd } from '../machine/claim.js';
+import type { ClaimEnd } from '../machine/claim.js';
+import { granted } from '../machine/lease.js';
 import type { Clock, Policy, Random } from '../port/clock.js';
 import type {
   Claim,
@@ -15,20 +16,19 @@ import type {
   RenewAnswer,
 } from '../port/lock-backend.js';
 import { GuardError } from '../value/error.js';
-import type { Instant } from '../value/instant.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import { Cancels } from './cancels.js';
 import { HeldLocks } from './held-locks.js';
-import type { Landing, Sink, Submitted } from './landing.js';
-import { currentFrame, isUnder, type Frame } from './context.js';
+import type { Landing, Sink, Submitted } from './coalescer.js';
+import { currentFrame, holdsInContext } from './context.js';
 import type { Events } from './events.js';
 import { Lease } from './held-lock.js';
-import type { Grant, Placed } from './lease-host.js';
+import type { Grant } from './lease-host.js';
 import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
 import { abortedError, closedError, faultError } from './lock-errors.js';
 import { unavailable } from './outage.js';
 import { atMost } from './pause.js';
-import { PendingClaim, claimOf, ticketTtlMs } from './pending-claim.js';
+import { PendingClaim } from './pending-claim.js';
 import { OpenReleases } from './release-task.js';
 import { Scheduler } from './scheduler.js';
 import { SeenTokens } from './seen-tokens.js';
@@ -90,32 +90,32 @@ export class Locks implements LockService, ClaimHost {
     return this.backend.name;
   }
 
-  async claim(request: ClaimRequest): Promise<ClaimOutcome> {
-    return this.claimSoon(request, currentFrame());
-  }
-
-  /**
-   * The same, without a promise where the backend answers at once: a promise costs as much as a step in memory.
-   * `frame`: the one of this context.
-   *
-   * @throws GuardError, or rejects with it: see `claim`.
-   */
-  claimSoon(request: ClaimRequest, frame: Frame | undefined): ClaimOutcome | Promise<ClaimOutcome> {
-    const nested = frame !== undefined;
-    if (this.phase === 'closed' || (this.phase === 'closing' && !nested)) throw closedError();
-    if (request.signal?.aborted) throw abortedError(request);
-    if (request.waitMs > 0 && isUnder(frame, this.backend, request.key)) {
+  claim(request: ClaimRequest): Promise<ClaimOutcome> {
+    const { signal } = request;
+    const nested = currentFrame() !== undefined;
+    if (this.phase === 'closed' || (this.phase === 'closing' && !nested))
+      return Promise.reject(closedError());
+    if (signal?.aborted) return Promise.reject(abortedError(request));
+    if (request.waitMs > 0 && holdsInContext(this.backend, request.key)) {
       const message = `lock ${request.shownKey} is held by the code that asks for it: waiting would never end`;
-      throw new GuardError('would-deadlock', message, { key: request.shownKey });
+      return Promise.reject(new GuardError('would-deadlock', message, { key: request.shownKey }));
     }
-    const startedAt = this.clock.now();
-    const id = this.nextClaimId();
-    const answer = this.verbs.acquireAtOnce(claimOf(this, request, id), startedAt);
-    if (answer?.status === 'granted' && this.seen.sawAtOnce(answer.token)) {
-      const end = grantedAtOnce(request.ttlMs, answer.token, startedAt);
-      return { status: 'granted', lock: this.hold(request, id, startedAt, end) };
-    }
-    return new PendingClaim(this, request, nested, id, startedAt).start(answer);
+    return new Promise((resolve, reject) => {
+      const startedAt = this.clock.now();
+      const unlisten = signal && this.room.onAbort(signal, () => claim.giveUp('aborted'));
+      const claim = new PendingClaim(
+        this,
+        request,
+        (end) => {
+          unlisten?.();
+          this.ended(claim, end, resolve, reject);
+        },
+        startedAt,
+        nested,
+      );
+      this.pending.set(claim.id, claim);
+      claim.start();
+    });
   }
 
   async inspect(keys: readonly string[]): Promise<readonly LockInfo[]> {
@@ -176,16 +176,12 @@ export class Locks implements LockService, ClaimHost {
     this.held.renewAlongWith(nowMonoMs);
   }
 
-  releaseAtOnce(release: Release, now: Instant): ReleaseAnswer | undefined {
-    return this.verbs.releaseAtOnce(release, now);
-  }
-
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
     this.verbs.release(release, ttlMs, sink);
   }
 
-  left(lease: Placed): void {
-    this.held.remove(lease);
+  left(grant: Grant): void {
+    this.held.remove(grant.claim);
   }
 
   gaveBack(fullKey: string): void {
@@ -235,38 +231,55 @@ export class Locks implements LockService, ClaimHost {
     this.pending.get(claimId)?.ask();
   }
 
-  conclude(claim: WaitingClaim, end: ClaimEnd): ClaimOutcome | GuardError {
+  private ended(
+    claim: PendingClaim,
+    end: ClaimEnd,
+    resolve: (outcome: ClaimOutcome) => void,
+    reject: (error: GuardError) => void,
+  ): void {
+    this.pending.delete(claim.id);
+    this.room.leave(claim);
     const { request } = claim;
     switch (end.end) {
       case 'granted':
-        this.seen.saw(request.key, end.token);
-        return { status: 'granted', lock: this.hold(request, claim.id, claim.plan.startedAt, end) };
+        return resolve({ status: 'granted', lock: this.hold(claim, end) });
       case 'busy':
         if (claim.plan.waits) this.tellCancelled(request, 'timeout');
-        return { status: 'busy', ...claim.busy };
+        return resolve({ status: 'busy', ...claim.busy });
       case 'aborted':
         this.tellCancelled(request, 'aborted');
-        return abortedError(request);
+        return reject(abortedError(request));
       case 'closed':
         this.tellCancelled(request, 'closed');
-        return closedError();
+        return reject(closedError());
       case 'fault':
         this.tellCancelled(request, end.why === 'late' ? 'late' : 'failed');
-        return faultError(request, end);
+        return reject(faultError(request, end));
     }
   }
 
-  private hold(request: ClaimRequest, claim: string, startedAt: Instant, end: GrantedEnd): Lease {
+  private hold(claim: PendingClaim, end: ClaimEnd & { end: 'granted' }): Lease {
+    const { request, plan } = claim;
+    this.seen.saw(request.key, end.token);
     // A hand-over lasts a ticket's life only, so its first renewal is due within a third of that.
     const firstMs = end.handedOver
-      ? ticketTtlMs(request.ttlMs) / 3
+      ? plan.ticketTtlMs / 3
       : request.renewMs === false
         ? Infinity
         : request.renewMs;
-    const lease = new Lease(this, request, claim, end, end.trust.sentAt.monoMs + firstMs);
+    const lease = new Lease(this, {
+      key: request.key,
+      shownKey: request.shownKey,
+      claim: claim.id,
+      token: end.token,
+      ttlMs: request.ttlMs,
+      renewMs: request.renewMs,
+      state: granted(end.trust),
+      renewDueMonoMs: end.trust.sentAt.monoMs + firstMs,
+    });
     this.held.add(lease);
     if (this.events.has('lock-granted')) {
-      const waitedMs = this.clock.now().monoMs - startedAt.monoMs;
+      const waitedMs = this.clock.now().monoMs - plan.startedAt.monoMs;
       this.events.emit('lock-granted', { key: request.shownKey, token: end.token, waitedMs });
     }
     return lease;

@@ -39,14 +39,13 @@ function withoutSecrets(text: string): string {
  * unless one is handed in.
  */
 export function defaultPolicy(clock: Clock): Policy {
-  return clock === systemClock ? new Breaker() : OPEN;
+  if (clock !== systemClock) return { execute: (fn) => fn() };
+  return new Breaker();
 }
-
-const OPEN: Policy = { execute: (fn) => fn() };
 
 /** The breaker that is built in. In health it is not even passed: it learns of the first fault by `failed`. */
 class Breaker implements Policy {
-  troubled = false;
+  private troubled = false;
   private readonly breaker = circuitBreaker(handleAll, {
     halfOpenAfter: HALF_OPEN_AFTER_MS,
     breaker: new ConsecutiveBreaker(FAULTS_TO_OPEN),
@@ -80,11 +79,6 @@ export class Outage {
     private readonly events: Events,
     private readonly policy: Policy,
   ) {}
-
-  /** Whether a call need not pass the policy: no fault is known, and nobody handed a policy in. */
-  get isQuiet(): boolean {
-    return this.policy === OPEN || (this.policy instanceof Breaker && !this.policy.troubled);
-  }
 
   /** Runs a call under the policy. A broken circuit is answered with what broke it. */
   guarded<T>(call: () => Promise<T>): Promise<T> {

@@ -15,11 +15,10 @@ import {
 } from '../machine/claim.js';
 import { backoffMs } from '../machine/backoff.js';
 import type { Claim, ClaimAnswer, Holder } from '../port/lock-backend.js';
-import { GuardError } from '../value/error.js';
 import type { Instant } from '../value/instant.js';
-import type { Landing, Submitted } from './landing.js';
+import type { Landing, Submitted } from './coalescer.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
-import type { ClaimOutcome, ClaimRequest } from './lock-service.js';
+import type { ClaimRequest } from './lock-service.js';
 import { isPermanent } from './outage.js';
 import type { Due } from './scheduler.js';
 
@@ -29,10 +28,15 @@ const LONGEST_TICKET_MS = 6_000;
 
 const BEING_CANCELLED = 'an abandoned claim of this guard on the key is still being taken back';
 
+/** What the claim's owner is told, once. */
+export type ClaimSettled = (end: ClaimEnd, claim: PendingClaim) => void;
+
 /** A claim that has not ended. */
 export class PendingClaim implements WaitingClaim, Due {
   dueMonoMs = 0;
   slot = -1;
+  /** The id of the claim; a new one after the old one was spent. */
+  id: string;
   readonly plan: ClaimPlan;
   /** What the last `busy` told. */
   busy: { readonly holder?: Holder; readonly expiresInMs?: number } = {};
@@ -44,55 +48,31 @@ export class PendingClaim implements WaitingClaim, Due {
   private unanswered = false;
   private retry: Due | undefined;
   private grantedToken: bigint | undefined;
-  /** It is known to notices, to the clock and to the caller's signal: the first answer did not settle it. */
-  private waiting = false;
-  private unlisten: (() => void) | undefined;
-  private conclusion: ClaimOutcome | GuardError | undefined;
-  private onConcluded: (() => void) | undefined;
 
   constructor(
     private readonly host: ClaimHost,
     readonly request: ClaimRequest,
-    readonly nested: boolean,
-    /** What the backend calls the claim; a new one after the old one was spent. */
-    public id: string,
+    private readonly onSettled: ClaimSettled,
     startedAt: Instant,
+    readonly nested: boolean,
   ) {
+    this.id = host.nextClaimId();
     this.plan = {
       waits: request.waitMs > 0,
       ttlMs: request.ttlMs,
-      ticketTtlMs: ticketTtlMs(request.ttlMs),
+      ticketTtlMs: Math.min(request.ttlMs, LONGEST_TICKET_MS),
       faultBudgetMs: TRY_BUDGET_MS,
       startedAt,
     };
   }
 
-  /**
-   * Goes on from the first answer, where it came at once, or sends the first request.
-   *
-   * @throws GuardError, or rejects with it, where the claim ends in a fault.
-   */
-  start(answer: ClaimAnswer | undefined): ClaimOutcome | Promise<ClaimOutcome> {
-    const { startedAt } = this.plan;
-    if (answer === undefined) this.ask();
-    else this.landed({ ok: true, answer, sentAt: startedAt, landedAt: startedAt });
-    if (this.conclusion !== undefined) return this.outcome();
-    this.wait();
-    return new Promise<void>((resolve) => (this.onConcluded = resolve)).then(() => this.outcome());
-  }
-
-  private outcome(): ClaimOutcome {
-    if (this.conclusion instanceof GuardError) throw this.conclusion;
-    return this.conclusion!;
-  }
-
-  private wait(): void {
+  /** Sends the first request. */
+  start(): void {
     const { startedAt, waits } = this.plan;
-    const { signal, waitMs } = this.request;
-    this.waiting = true;
-    this.host.remember(this);
-    if (waits && waitMs !== Infinity) this.host.waits.schedule(this, startedAt.monoMs + waitMs);
-    this.unlisten = signal && this.host.room.onAbort(signal, () => this.giveUp('aborted'));
+    if (waits && this.request.waitMs !== Infinity) {
+      this.host.waits.schedule(this, startedAt.monoMs + this.request.waitMs);
+    }
+    this.ask();
   }
 
   /** Called by the scheduler: the wait is over. */
@@ -113,11 +93,7 @@ export class PendingClaim implements WaitingClaim, Due {
   ask(): void {
     if (this.state.phase === 'done' || this.submitted !== undefined) return;
     if (this.retry !== undefined) this.host.waits.cancel(this.retry);
-    const { host, request } = this;
-    const claim = claimOf(host, request, this.id, host.floorOf(request.key));
-    const submitted = host.acquire(claim, (landing) => this.landed(landing));
-    // Where the answer came at once, the claim may have ended by now, or have asked again.
-    if (!submitted.landed) this.submitted = submitted;
+    this.submitted = this.host.acquire(this.claim(), (landing) => this.landed(landing));
   }
 
   /** Whether a request is on its way. */
@@ -125,11 +101,26 @@ export class PendingClaim implements WaitingClaim, Due {
     return this.submitted !== undefined;
   }
 
+  private claim(): Claim {
+    const { request, plan, host } = this;
+    const floor = host.floorOf(request.key);
+    return {
+      key: request.key,
+      id: this.id,
+      ttlMs: request.ttlMs,
+      wait: plan.waits,
+      ticketTtlMs: plan.ticketTtlMs,
+      session: host.session,
+      holder: request.run === undefined ? host.holder : { ...host.holder, run: request.run },
+      ...(floor === undefined ? undefined : { floor }),
+    };
+  }
+
   private landed(landing: Landing<ClaimAnswer>): void {
     if (this.state.phase === 'done') return this.overtaken(landing);
     this.submitted = undefined;
     this.lastSentMonoMs = landing.sentAt.monoMs;
-    const now = landing.landedAt;
+    const now = this.host.clock.now();
     if (!landing.ok || landing.answer.status === 'failed') {
       this.unanswered = true;
       const cause = landing.ok ? (landing.answer as { cause?: unknown }).cause : landing.cause;
@@ -215,47 +206,21 @@ export class PendingClaim implements WaitingClaim, Due {
   }
 
   private renewId(): void {
-    if (this.waiting) this.host.forget(this);
+    this.host.forget(this);
     this.id = this.host.nextClaimId();
     this.submitted = undefined;
     this.lastSentMonoMs = undefined;
     this.unanswered = false;
-    if (this.waiting) this.host.remember(this);
+    this.host.remember(this);
   }
 
   private settle(end: ClaimEnd): void {
+    this.host.waits.cancel(this);
     if (this.retry !== undefined) this.host.waits.cancel(this.retry);
     if (end.end === 'granted') {
       this.grantedToken = end.token;
       this.submitted?.withdraw();
     }
-    if (this.waiting) {
-      this.host.waits.cancel(this);
-      this.host.forget(this);
-      this.host.room.leave(this);
-      this.unlisten?.();
-    }
-    this.conclusion = this.host.conclude(this, end);
-    this.onConcluded?.();
+    this.onSettled(end, this);
   }
-}
-
-/** What the backend is asked for. */
-export function claimOf(host: ClaimHost, request: ClaimRequest, id: string, floor?: bigint): Claim {
-  const claim: { -readonly [Part in keyof Claim]: Claim[Part] } = {
-    key: request.key,
-    id,
-    ttlMs: request.ttlMs,
-    wait: request.waitMs > 0,
-    ticketTtlMs: ticketTtlMs(request.ttlMs),
-    session: host.session,
-    holder: request.run === undefined ? host.holder : { ...host.holder, run: request.run },
-  };
-  if (floor !== undefined) claim.floor = floor;
-  return claim;
-}
-
-/** How long a ticket lives, and how long a hand-over is granted for. */
-export function ticketTtlMs(ttlMs: number): number {
-  return Math.min(ttlMs, LONGEST_TICKET_MS);
 }

@@ -4,10 +4,9 @@
  */
 import type { ReleaseResult } from '../api/lock.js';
 import { backoffMs } from '../machine/backoff.js';
-import { leaseStep, type LeaseEvent, type LeaseState, type Trust } from '../machine/lease.js';
-import type { LeaseRef, ReleaseAnswer } from '../port/lock-backend.js';
-import type { Instant } from '../value/instant.js';
-import type { Landing } from './landing.js';
+import type { LeaseEvent, LeaseState, Trust } from '../machine/lease.js';
+import type { ReleaseAnswer } from '../port/lock-backend.js';
+import type { Landing } from './coalescer.js';
 import type { Grant, LeaseHost, OpenRelease } from './lease-host.js';
 import type { Due } from './scheduler.js';
 
@@ -41,72 +40,35 @@ export class OpenReleases {
   }
 }
 
-/** What is given back: its life goes on by the events of the release. */
-export interface Releasable extends Grant {
-  step(event: LeaseEvent): LeaseState;
-}
-
-/** Gives a lease back: the result where the backend answers at once, else the release on its way. */
-export function startRelease(
-  host: LeaseHost,
-  lease: Releasable,
-  trust: Trust,
-  now: Instant,
-): ReleaseResult | ReleaseTask {
-  const answer = host.releaseAtOnce(refOf(host, lease), now);
-  if (answer === undefined || answer.status === 'failed')
-    return new ReleaseTask(host, lease, trust, now).start(now);
-  lease.step({ type: 'release-sent', now });
-  return ended(host, lease, { type: 'release-answered', answer: answer.status });
-}
-
-/** A lease as it was when its guard closed. */
-export type DroppedState = Extract<LeaseState, { phase: 'held' | 'suspect' }>;
-
-/** The same for a lease that was dropped: to its holder it is lost already, to everybody else free only now. */
-export function releaseDropped(
-  host: LeaseHost,
-  { key, fullKey, claim, token, ttlMs }: Grant,
-  dropped: DroppedState,
-  now: Instant,
-): ReleaseResult | ReleaseTask {
-  let state: LeaseState = dropped;
-  const step = (event: LeaseEvent): LeaseState => (state = leaseStep(state, event).state);
-  return startRelease(host, { key, fullKey, claim, token, ttlMs, step }, dropped.trust, now);
-}
-
 /** A release on its way. */
 export class ReleaseTask implements Due {
   dueMonoMs = 0;
   slot = -1;
   private readonly overMonoMs: number;
   private readonly callerMonoMs: number;
-  private result: ReleaseResult | undefined;
-  private callers: ((result: ReleaseResult) => void)[] | undefined;
+  private resolve: ((result: ReleaseResult) => void) | undefined;
   private failures = 0;
   private inFlight = false;
   private done = false;
 
   constructor(
     private readonly host: LeaseHost,
-    private readonly lease: Releasable,
+    private readonly grant: Grant,
     trust: Trust,
-    now: Instant,
+    /** Applies an event to the lease that is given back. */
+    private readonly step: (event: LeaseEvent) => LeaseState,
   ) {
-    this.overMonoMs = trust.sentAt.monoMs + lease.ttlMs;
-    this.callerMonoMs = now.monoMs + CALLER_WAITS_MS;
+    this.overMonoMs = trust.sentAt.monoMs + grant.ttlMs;
+    this.callerMonoMs = host.clock.now().monoMs + CALLER_WAITS_MS;
   }
 
-  /** Sends the release. */
-  start(now: Instant): this {
+  /** Sends the release. Never rejects. */
+  run(): Promise<ReleaseResult> {
     this.host.releasing.add(this);
-    this.send(now);
-    return this;
-  }
-
-  /** What became of the release, as soon as it is known. Never rejects. */
-  told(): ReleaseResult | Promise<ReleaseResult> {
-    return this.result ?? new Promise((resolve) => (this.callers ??= []).push(resolve));
+    return new Promise((resolve) => {
+      this.resolve = resolve;
+      this.send();
+    });
   }
 
   /** Called by the scheduler: send again, or stop. */
@@ -115,7 +77,7 @@ export class ReleaseTask implements Due {
     if (nowMonoMs >= this.overMonoMs) return this.finish({ type: 'release-given-up' });
     if (nowMonoMs >= this.callerMonoMs) this.tell('unknown');
     if (this.inFlight) this.scheduleNext(Infinity);
-    else this.send(this.host.clock.now());
+    else this.send();
   }
 
   /** The guard closes: nobody asks any more. */
@@ -123,12 +85,13 @@ export class ReleaseTask implements Due {
     if (!this.done) this.finish({ type: 'release-given-up' });
   }
 
-  private send(now: Instant): void {
-    const { host, lease } = this;
+  private send(): void {
+    const { host, grant } = this;
     this.inFlight = true;
-    lease.step({ type: 'release-sent', now });
-    host.release(refOf(host, lease), lease.ttlMs, (landing) => this.landed(landing));
-    if (this.inFlight) this.scheduleNext(Infinity);
+    this.step({ type: 'release-sent', now: host.clock.now() });
+    const release = { key: grant.fullKey, claim: grant.claim, token: grant.token, session: host.session };
+    host.release(release, grant.ttlMs, (landing) => this.landed(landing));
+    if (!this.done) this.scheduleNext(Infinity);
   }
 
   private landed(landing: Landing<ReleaseAnswer>): void {
@@ -138,16 +101,16 @@ export class ReleaseTask implements Due {
       const { answer } = landing;
       // A client that re-sent by itself leaves the same doubt as a re-sending of ours.
       if (answer.status === 'lost' && answer.resent)
-        this.lease.step({ type: 'release-sent', now: landing.landedAt });
+        this.step({ type: 'release-sent', now: this.host.clock.now() });
       return this.finish({ type: 'release-answered', answer: answer.status });
     }
     this.failures += 1;
-    const nowMs = landing.landedAt.monoMs;
+    const nowMs = this.host.clock.now().monoMs;
     this.scheduleNext(nowMs + backoffMs(this.failures, this.host.random.fraction()));
   }
 
   private scheduleNext(sendMonoMs: number): void {
-    const caller = this.result === undefined ? this.callerMonoMs : Infinity;
+    const caller = this.resolve === undefined ? Infinity : this.callerMonoMs;
     this.host.waits.schedule(this, Math.min(sendMonoMs, caller, this.overMonoMs));
   }
 
@@ -155,30 +118,18 @@ export class ReleaseTask implements Due {
     this.done = true;
     this.host.waits.cancel(this);
     this.host.releasing.remove(this);
-    this.tell(ended(this.host, this.lease, event));
+    const state = this.step(event);
+    const result = state.phase === 'released' ? state.result : 'unknown';
+    this.tell(result);
+    this.host.gaveBack(this.grant.fullKey);
+    const { events } = this.host;
+    if (events.has('lock-released')) {
+      events.emit('lock-released', { key: this.grant.key, token: this.grant.token, result });
+    }
   }
 
   private tell(result: ReleaseResult): void {
-    if (this.result !== undefined) return;
-    this.result = result;
-    for (const resolve of this.callers ?? []) resolve(result);
-    this.callers = undefined;
+    this.resolve?.(result);
+    this.resolve = undefined;
   }
-}
-
-/** What names the lease to the backend. */
-function refOf(host: LeaseHost, lease: Releasable): LeaseRef {
-  return { key: lease.fullKey, claim: lease.claim, token: lease.token, session: host.session };
-}
-
-/** The last event of a release: tells everybody else who wants to know. */
-function ended(host: LeaseHost, lease: Releasable, event: LeaseEvent): ReleaseResult {
-  const state = lease.step(event);
-  const result = state.phase === 'released' ? state.result : 'unknown';
-  host.gaveBack(lease.fullKey);
-  const { events } = host;
-  if (events.has('lock-released')) {
-    events.emit('lock-released', { key: lease.key, token: lease.token, result });
-  }
-  return result;
 }

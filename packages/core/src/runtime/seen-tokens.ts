@@ -6,31 +6,19 @@ const MAX_KEYS = 10_000;
 
 /** Largest tokens by full key. */
 export class SeenTokens {
-  private largestAtOnce = 0n;
-  private readonly largest = new Map<string, { token: bigint }>();
+  private readonly tokens = new Map<string, bigint>();
 
   /** The largest token seen for the key, if it is remembered. */
   get(key: string): bigint | undefined {
-    return this.largest.get(key)?.token;
+    return this.tokens.get(key);
   }
 
-  /** The same for what a backend answered at once: its tokens grow over all keys, so one number tells. */
-  sawAtOnce(token: bigint): boolean {
-    if (token <= this.largestAtOnce) return false;
-    this.largestAtOnce = token;
-    return true;
-  }
-
-  /** Remembers a grant's token. `false`: one that is not smaller was seen before. */
-  saw(key: string, token: bigint): boolean {
-    const seen = this.largest.get(key);
-    if (seen === undefined) {
-      if (this.largest.size >= MAX_KEYS) this.largest.delete(this.largest.keys().next().value!);
-      this.largest.set(key, { token });
-      return true;
-    }
-    if (token <= seen.token) return false;
-    seen.token = token;
-    return true;
+  /** Remembers a token. */
+  saw(key: string, token: bigint): void {
+    const known = this.tokens.get(key);
+    if (known !== undefined && known > token) return;
+    if (known === undefined && this.tokens.size >= MAX_KEYS)
+      this.tokens.delete(this.tokens.keys().next().value!);
+    this.tokens.set(key, token);
   }
 }

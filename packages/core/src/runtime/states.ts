@@ -15,9 +15,8 @@ import type {
   WriteAnswer,
 } from '../port/state-store.js';
 import { GuardError } from '../value/error.js';
-import { Coalescer } from './coalescer.js';
+import { Coalescer, type Landing } from './coalescer.js';
 import type { Events } from './events.js';
-import type { Landing } from './landing.js';
 import { closedError } from './lock-errors.js';
 import { Outage, isPermanent, unavailable } from './outage.js';
 import { pause } from './pause.js';

@@ -16,10 +16,8 @@ import type {
   Renewal,
   RenewAnswer,
 } from '../port/lock-backend.js';
-import type { Instant } from '../value/instant.js';
-import { Coalescer } from './coalescer.js';
+import { Coalescer, type Landing, type Sink, type Submitted } from './coalescer.js';
 import type { Events } from './events.js';
-import type { Landing, Sink, Submitted } from './landing.js';
 import { Outage } from './outage.js';
 import type { Scheduler } from './scheduler.js';
 
@@ -44,13 +42,8 @@ export class Verbs {
     this.outage = new Outage(backend.name, events, policy);
     const { maxBatch, maxRenew } = backend.traits;
     const common = { clock, deadlines, maxBatch, watch: (landing: AnyLanding) => this.watch(landing) };
-    const atOnce = backend.atOnce?.(clock);
     this.acquires = new Coalescer({
       ...common,
-      ...(atOnce && {
-        atOnce: (claim: Claim, now: Instant) =>
-          this.outage.isQuiet ? atOnce.acquire(claim, now) : undefined,
-      }),
       send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
     });
     this.renewals = new Coalescer({
@@ -59,16 +52,7 @@ export class Verbs {
       together: true,
       send: (batch) => backend.renew(batch),
     });
-    this.releases = new Coalescer({
-      ...common,
-      ...(atOnce && { atOnce: (release: Release, now: Instant) => atOnce.release(release, now) }),
-      send: (batch) => backend.release(batch),
-    });
-  }
-
-  /** The answer to a lone claim, where the backend has it at once. */
-  acquireAtOnce(claim: Claim, now: Instant): ClaimAnswer | undefined {
-    return this.acquires.answerAtOnce(this.partition(claim.key), claim, now);
+    this.releases = new Coalescer({ ...common, send: (batch) => backend.release(batch) });
   }
 
   acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
@@ -84,11 +68,6 @@ export class Verbs {
     return new Promise((resolve) => {
       this.renewals.submit(this.partition(key), key, renewal, flightMs(leaseTtlMs), resolve);
     });
-  }
-
-  /** The answer to a lone release, where the backend has it at once. */
-  releaseAtOnce(release: Release, now: Instant): ReleaseAnswer | undefined {
-    return this.releases.answerAtOnce(this.partition(release.key), release, now);
   }
 
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {

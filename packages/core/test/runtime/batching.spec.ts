@@ -1,6 +1,5 @@
 import { SeededRandom, VirtualClock } from '@guard/testing';
-import { Coalescer } from '../../src/runtime/coalescer.js';
-import type { Landing } from '../../src/runtime/landing.js';
+import { Coalescer, type Landing } from '../../src/runtime/coalescer.js';
 import { Scheduler, type Due } from '../../src/runtime/scheduler.js';
 
 interface Flight {
