@@ -1,3 +1,4 @@
+/* global expect, jest */
 // Tests on the real time share a machine with others: on a busy one a case can be late without a defect. In CI such a
 // case is played a second time, and both outcomes are printed; what fails twice fails. Tests with the time in hand get
 // no second chance: they cannot be late.
