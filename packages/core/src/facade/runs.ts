@@ -27,7 +27,7 @@ import { ActiveRuns, type RunHost, Shutdown } from '../runtime/run-host.js';
 import { type RunPolicy, TaskRegistry } from '../runtime/run-task.js';
 import { jsonText, parsed } from '../runtime/run-values.js';
 import { type Retention, Sweep } from '../runtime/sweep.js';
-import { invalidArgument } from '../value/error.js';
+import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
 import { RunDesk } from './run-desk.js';
@@ -125,7 +125,7 @@ class Runs implements RunFacade {
     if (this.host.stopSignal.aborted) throw closedError();
     this.starting ??= runOutside(() => this.begin(tasks)).catch((error: unknown) => {
       this.starting = undefined;
-      throw error;
+      throw this.host.stopSignal.aborted && GuardError.is(error, 'aborted') ? closedError() : error;
     });
     return this.starting;
   }

@@ -11,6 +11,16 @@ afterEach(() => stage.close());
 const SHORT = { sweepInterval: '1s', defaults: { ttl: '2s' }, grace: '10s' } satisfies Partial<GuardOptions>;
 
 describe('[B110] closing while a run works', () => {
+  test('a start that is still on its way ends as closed', async () => {
+    const { guard, locks } = stage.process(SHORT);
+    locks.plan.play({ type: 'delay', requestMs: 500 }, { verbs: ['acquire'], times: 1 });
+    const starting = watch(guard.start());
+    await stage.clock.advance(100);
+    const closing = watch(guard.close());
+    await stage.clock.advance(2_000);
+    expect([starting.error, closing.settled]).toEqual([expect.objectContaining({ code: 'closed' }), true]);
+  });
+
   test('it is asked to finish, renewed until it ends, and released at once; nothing new begins', async () => {
     const [a, b] = [stage.process(SHORT), stage.process(SHORT)];
     let asked = false;
