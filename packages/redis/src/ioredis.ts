@@ -27,11 +27,13 @@ export interface IoredisClient {
   ): Promise<[string, string[]]>;
   duplicate(...args: never[]): unknown;
   nodes?(role: 'master'): readonly unknown[];
-  on(event: string, listener: (...args: never[]) => void): unknown;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
+  on(event: string, listener: (...args: any[]) => void): unknown;
 }
 
 interface Subscriber {
-  on(event: string, listener: (...args: never[]) => void): unknown;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
+  on(event: string, listener: (...args: any[]) => void): unknown;
   subscribe(channel: string): Promise<unknown>;
   disconnect(): void;
 }

@@ -21,12 +21,14 @@ export interface NodeRedisClient {
   eval(text: string, call: ScriptCall): Promise<unknown>;
   scan?(cursor: string, options: { readonly MATCH: string; readonly COUNT: number }): Promise<ScanPage>;
   duplicate(...args: never[]): unknown;
-  on(event: string, listener: (...args: never[]) => void): unknown;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
+  on(event: string, listener: (...args: any[]) => void): unknown;
   readonly options?: object;
 }
 
 interface Subscriber {
-  on(event: string, listener: (...args: never[]) => void): unknown;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
+  on(event: string, listener: (...args: any[]) => void): unknown;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   destroy(): void;
