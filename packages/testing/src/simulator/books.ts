@@ -3,6 +3,7 @@ import type { Beliefs } from './laws/beliefs.js';
 import type { Calls } from './laws/calls.js';
 import type { Entries } from './laws/entries.js';
 import type { Grants } from './laws/grants.js';
+import type { Runs } from './laws/runs.js';
 
 /** What everything that happens is told to. */
 export interface Books {
@@ -10,4 +11,5 @@ export interface Books {
   readonly beliefs: Beliefs;
   readonly grants: Grants;
   readonly entries: Entries;
+  readonly runs: Runs;
 }

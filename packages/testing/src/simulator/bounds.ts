@@ -13,6 +13,8 @@ export interface CallBounds {
   readonly extend: number;
   /** A read and a write. */
   readonly state: number;
+  /** Several calls to the store, each repeated for a while, two waits for locks, and the work itself. */
+  readonly run: number;
   readonly close: number;
 }
 
@@ -34,9 +36,15 @@ export function callBounds({ ttlMs, workers }: SeedPlan): CallBounds {
     release: BUDGET_MS,
     extend: BUDGET_MS + BACKOFF_MS + 3 * flightMs,
     state: 2 * (BUDGET_MS + (workers + 1) * STATE_FLIGHT_MS + BACKOFF_MS),
+    run: 240_000 + 20 * ttlMs,
     close: GRACE_MS + 4_000,
   };
 }
 
 /** The grace of every simulated guard. */
 export const GRACE_MS = 3_000;
+
+/** How often a node looks for what others left. */
+export function sweepIntervalMs({ ttlMs }: SeedPlan): number {
+  return Math.max(2 * ttlMs, 4_000);
+}

@@ -1,6 +1,6 @@
 /** The nodes of a simulation: processes that start, are killed, are closed, and start again in the same place. */
 import { SeededRandom } from '../clock/seeded-random.js';
-import { callBounds, GRACE_MS } from './bounds.js';
+import { callBounds, GRACE_MS, sweepIntervalMs } from './bounds.js';
 import type { Books } from './books.js';
 import { Link } from './link.js';
 import { NodeClock } from './node-clock.js';
@@ -29,6 +29,7 @@ interface Slot {
 /** All places. */
 export class Cluster {
   readonly #slots: Slot[] = [];
+  readonly #killed = new Set<string>();
   #lastTtl = 0;
 
   constructor(
@@ -56,6 +57,10 @@ export class Cluster {
     return this.#slots[slot]!.sleeps;
   }
 
+  wasKilled(name = ''): boolean {
+    return this.#killed.has(name);
+  }
+
   /** Starts a process in every free place. */
   startAll(): void {
     this.#slots.forEach((slot, index) => slot.member === undefined && this.#start(slot, index));
@@ -64,6 +69,7 @@ export class Cluster {
   /** SIGKILL; after a while another one is started. */
   kill({ node }: Member, restartAfterMs: number): void {
     node.kill();
+    this.#killed.add(node.name);
     this.books.calls.forget(node);
     this.books.beliefs.forget(node);
     this.#gone(node, restartAfterMs);
@@ -101,6 +107,10 @@ export class Cluster {
     node.guard = this.core.createGuard({
       locks: link.locks,
       state: link.store,
+      runs: this.core.kvRuns(link.store, {
+        random: new Named(`${node.name}-run`, random.integer(0, 2 ** 31 - 1)),
+      }),
+      sweepInterval: sweepIntervalMs(plan),
       namespace: NAMESPACE,
       node: { label: node.name },
       clock,

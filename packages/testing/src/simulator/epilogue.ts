@@ -5,11 +5,12 @@
 import type { Books } from './books.js';
 import type { Cluster } from './cluster.js';
 import type { Server } from './server.js';
+import { REGISTERED } from './run-work.js';
 import type { Stage } from './stage.js';
-import { fullLockKey } from './workload.js';
+import { fullLockKey, NAMESPACE } from './workload.js';
 
 /** True time in which everything has to settle: the longest bounds of single calls, several in a row. */
-const SETTLE_MS = 300_000;
+const SETTLE_MS = 600_000;
 /** A simulation that needs more turns than this to settle spins. */
 const MAX_TURNS = 50_000;
 
@@ -33,10 +34,10 @@ export class Epilogue {
       () => cluster.members.length === stage.plan.nodes && this.#isQuiet(),
     );
     // What was given up while nothing could be cancelled ends by itself.
-    await this.#wait(2 * stage.plan.ttlMs + 20_000);
-    await this.#probe();
-    await this.#close();
-    await this.#checkLeftovers();
+    await this.#wait(2 * stage.plan.ttlMs + 6_000);
+    await this.#runsEnd();
+    for (const act of [this.#probe, this.#close, this.#checkLeftovers])
+      if (stage.journal.violation === undefined) await act.call(this);
   }
 
   #isQuiet(): boolean {
@@ -45,6 +46,15 @@ export class Epilogue {
       if (!workload.isIdle || !node.isUp || node.closing) return false;
     }
     return this.books.calls.openCount === 0;
+  }
+
+  /** Whatever a node that is gone left is taken over, and comes to its end (L4). */
+  async #runsEnd(): Promise<void> {
+    const { plan } = this.stage;
+    // Whose tokens went back can be refused for ever: only a person can go on with such a run.
+    if (!plan.runs || plan.beyondAssumptions) return;
+    for (const { workload } of this.cluster.members) workload.sweep();
+    await this.#until('every run ends', () => this.books.runs.open(REGISTERED).length === 0);
   }
 
   /** Every node takes every lock. */
@@ -78,13 +88,18 @@ export class Epilogue {
   }
 
   async #checkLeftovers(): Promise<void> {
-    const infos = await this.server.inspect(this.stage.plan.keys.map(fullLockKey));
-    for (const { key, held, waiting } of infos)
+    const held = await this.server.inspect({ prefix: `${NAMESPACE}/`, limit: 100 });
+    const asked = await this.server.inspect({ keys: this.stage.plan.keys.map(fullLockKey) });
+    const infos = [...held, ...asked];
+    for (const { key, held, waiting, holder } of infos) {
+      // The lock of a node lasts longer than the rest of the simulation.
+      if (key.startsWith(`${NAMESPACE}/node/`) && this.cluster.wasKilled(holder?.label)) continue;
       if (held || waiting > 0)
         this.stage.journal.broken(
           'S4',
           `${key} is ${held ? 'held' : 'free'}, ${waiting} wait, and nobody is there`,
         );
+    }
   }
 
   async #wait(ms: number): Promise<void> {
@@ -99,7 +114,10 @@ export class Epilogue {
     for (let turns = 0; !done() && journal.violation === undefined; turns += 1) {
       const stuck = turns > MAX_TURNS || world.nowMs > endMs || !(await this.turn());
       if (stuck && journal.violation === undefined)
-        journal.broken('L3', `not settled: ${what}; open: ${this.books.calls.openNames().join(', ')}`);
+        journal.broken(
+          'L3',
+          `not settled: ${what}; open: ${[...this.books.calls.openNames(), ...this.books.runs.open(REGISTERED)].join(', ')}`,
+        );
     }
   }
 }

@@ -58,7 +58,8 @@ export class Link {
 
   /** Nothing comes through (`cut`), or everything is rejected (`down`), for `ms`. */
   trouble(kind: 'cut' | 'down', ms: number): void {
-    this.node.disturb(ms + 10);
+    // What was sent meanwhile hangs for as long as a request may fly.
+    this.node.disturb(ms + LONGEST_FLIGHT_MS);
     this.#backend[kind]();
     this.#state[kind]();
     this.#troubles += 1;
@@ -205,7 +206,7 @@ export class Link {
     const flightMs = Math.min(LONGEST_FLIGHT_MS, stage.plan.ttlMs / 3);
     const inTime = node.clock.now().monoMs - sentAt.monoMs < flightMs;
     if (status === 'renewed') beliefs.renewed(node, renewal, sentAt, inTime);
-    if (status === 'lost') beliefs.refused(node, renewal.key, renewal.claim, renewal.token);
+    if (status === 'lost') beliefs.refused(node, renewal.key, renewal.claim, renewal.token, inTime);
   }
 
   #notice(notice: Notice, onNotice: (notice: Notice) => void): void {

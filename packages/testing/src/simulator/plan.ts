@@ -4,6 +4,7 @@
  * would show.
  */
 import type { SeededRandom } from '../clock/seeded-random.js';
+import { chance } from './stage.js';
 
 /** Kinds of fault. */
 export const SIMULATED_FAULTS = [
@@ -67,6 +68,8 @@ export interface SeedPlan {
   readonly ttlMs: number;
   readonly keys: readonly string[];
   readonly workers: number;
+  /** Whether there are single runs. */
+  readonly runs: boolean;
   /** How often faults are planned, in leases. */
   readonly calmTtls: number;
 }
@@ -93,6 +96,7 @@ export function drawPlan(random: SeededRandom, options: PlanOptions): SeedPlan {
     ttlMs: random.pick(TTLS_MS),
     keys,
     workers: random.integer(1, 3),
+    runs: chance(random, 0.5),
     calmTtls: random.pick([0.3, 1, 3] as const),
   };
 }

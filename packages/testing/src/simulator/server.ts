@@ -3,12 +3,13 @@
  * Everything that reaches it is booked in the order in which it is carried out. It can start anew (streams end,
  * tickets may be gone) and lose its data.
  */
-import type { Claim, LockBackend, LockInfo, Notice, StateStore, Subscription } from '@guard/core';
+import type { Claim, LockBackend, LockInfo, LockQuery, Notice, StateStore, Subscription } from '@guard/core';
 import type { Calls } from './laws/calls.js';
 import type { Entries } from './laws/entries.js';
 import { Grants, show, type Executed } from './laws/grants.js';
 import { NodeClock } from './node-clock.js';
 import { between, type SimulatedCore, type Stage } from './stage.js';
+import { STATE_PREFIX } from './workload.js';
 
 interface Stream {
   readonly session: string;
@@ -66,9 +67,9 @@ export class Server {
       stream.inner = await this.#inner.subscribe!(stream.session, stream.onNotice);
   }
 
-  /** What the backend says about these keys, without a book entry. */
-  inspect(keys: readonly string[]): Promise<readonly LockInfo[]> {
-    return this.#inner.inspect({ keys });
+  /** What the backend says, without a book entry. */
+  inspect(query: LockQuery): Promise<readonly LockInfo[]> {
+    return this.#inner.inspect(query);
   }
 
   #bookedLocks(): LockBackend {
@@ -161,7 +162,8 @@ export class Server {
         for (const [index, write] of writes.entries()) {
           const answer = answers[index]!;
           this.entries.executed(write, answer);
-          this.stage.journal.note(`store: ${write.key} ${write.value}: ${answer.status}`);
+          if (write.key.startsWith(STATE_PREFIX))
+            this.stage.journal.note(`store: ${write.key} ${write.value}: ${answer.status}`);
           this.stage.journal.count(`write ${answer.status}`);
         }
         return answers;

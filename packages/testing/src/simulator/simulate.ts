@@ -6,7 +6,7 @@
  * To play a seed again, call `simulate({ seed })` with the same options and read `trace`: the same seed gives the same
  * lines on every machine.
  */
-import { createGuard, memoryLocks, memoryState } from '@guard/core';
+import { createGuard, kvRuns, memoryLocks, memoryState } from '@guard/core';
 import { SeededRandom } from '../clock/seeded-random.js';
 import type { Books } from './books.js';
 import { Cluster } from './cluster.js';
@@ -15,10 +15,12 @@ import { Journal, type Violation } from './journal.js';
 import { Beliefs } from './laws/beliefs.js';
 import { Calls } from './laws/calls.js';
 import { Entries } from './laws/entries.js';
+import { Runs } from './laws/runs.js';
 import { Nemesis } from './nemesis.js';
 import { drawPlan, type PlanOptions } from './plan.js';
 import { Server } from './server.js';
 import type { SimulatedCore, Stage } from './stage.js';
+import { fullLockKey, STATE_PREFIX } from './workload.js';
 import { World } from './world.js';
 
 /** What to play. */
@@ -47,7 +49,7 @@ export interface SimulationResult {
 
 /** Plays one seed. Never rejects because of what the guards do: that is a violation. */
 export async function simulate(options: SimulateOptions): Promise<SimulationResult> {
-  const { seed, core = { createGuard, memoryLocks, memoryState } } = options;
+  const { seed, core = { createGuard, kvRuns, memoryLocks, memoryState } } = options;
   const world = new World();
   const random = new SeededRandom(seed);
   const stage: Stage = { world, random, journal: new Journal(world), plan: drawPlan(random, options) };
@@ -69,10 +71,17 @@ async function play(stage: Stage, core: SimulatedCore): Promise<void> {
   journal.note(
     `ttl ${plan.ttlMs}, ${plan.keys.length} keys, ${plan.workers} workers, faults ${[...plan.faults].join(' ')}`,
   );
-  const calls = new Calls(stage);
-  const entries = new Entries(stage);
+  const calls = new Calls(stage, fullLockKey(''));
+  const runs = new Runs(stage);
+  const entries = new Entries(stage, STATE_PREFIX, (write) => runs.written(write));
   const server = new Server(stage, core, calls, entries);
-  const books: Books = { calls, entries, grants: server.grants, beliefs: new Beliefs(stage, server.grants) };
+  const books: Books = {
+    calls,
+    entries,
+    runs,
+    grants: server.grants,
+    beliefs: new Beliefs(stage, server.grants),
+  };
   const cluster = new Cluster(stage, core, server, books);
   const nemesis = new Nemesis(stage, cluster, server);
   cluster.startAll();

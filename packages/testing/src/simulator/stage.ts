@@ -1,5 +1,5 @@
 /** What every part of one simulation shares, and the parts of core that it is played with. */
-import type { createGuard, memoryLocks, memoryState } from '@guard/core';
+import type { createGuard, kvRuns, memoryLocks, memoryState } from '@guard/core';
 import type { SeededRandom } from '../clock/seeded-random.js';
 import type { Journal } from './journal.js';
 import type { SeedPlan } from './plan.js';
@@ -13,6 +13,7 @@ export interface SimulatedCore {
   readonly createGuard: typeof createGuard;
   readonly memoryLocks: typeof memoryLocks;
   readonly memoryState: typeof memoryState;
+  readonly kvRuns: typeof kvRuns;
 }
 
 /** One simulation. */

@@ -9,6 +9,7 @@ import type { Belief } from './laws/beliefs.js';
 import type { Call } from './laws/calls.js';
 import type { SimNode } from './node.js';
 import { between, chance, type Stage } from './stage.js';
+import { RunWork } from './run-work.js';
 import { StateWork } from './state-work.js';
 
 /** The namespace of every guard, and so the beginning of every key. */
@@ -19,15 +20,20 @@ export function fullLockKey(key: string): string {
   return `${NAMESPACE}/lock/${key}`;
 }
 
+/** Full keys of state that applications write by themselves. */
+export const STATE_PREFIX = `${NAMESPACE}/state/`;
+
 /** What the work under a lock throws by itself. */
 class WorkError extends Error {}
 
 /** The work of one process. */
 export class Workload {
   readonly #state: StateWork;
+  readonly #runs: RunWork | undefined;
   readonly #bounds: CallBounds;
   #stopping = false;
   #working = 0;
+  #sweeps = false;
 
   constructor(
     private readonly stage: Stage,
@@ -37,11 +43,20 @@ export class Workload {
   ) {
     this.#state = new StateWork(stage, node, books);
     this.#bounds = callBounds(stage.plan);
+    if (stage.plan.runs) this.#runs = new RunWork(stage, node, books, (belief) => this.#underLock(belief));
   }
 
-  /** Starts the workers. */
+  /** Starts the workers; some nodes look for what others left, too. */
   start(): void {
+    if (chance(this.stage.random, 0.7)) this.sweep();
     for (let worker = 0; worker < this.stage.plan.workers; worker += 1) void this.#work();
+  }
+
+  /** Makes this process look for what others left. */
+  sweep(): void {
+    if (this.#sweeps || this.#runs === undefined) return;
+    this.#sweeps = true;
+    void this.#runs.start();
   }
 
   /** The workers end what they do, and begin nothing new. */
@@ -78,6 +93,7 @@ export class Workload {
   async #act(): Promise<void> {
     const { random, plan } = this.stage;
     const key = random.pick(plan.keys as [string, ...string[]]);
+    if (this.#runs !== undefined && chance(random, 0.25)) return this.#runs.call();
     const dice = random.fraction();
     if (dice < 0.15) return this.#state.compareAndSet();
     if (dice < 0.35) return this.#holdHandle(await this.#try(key));
@@ -192,10 +208,11 @@ export class Workload {
       const set = await this.node.guard.acquireAll(keys, options);
       beliefs = set.locks.map((lock) => this.#enter(lock.key, call, lock));
     } catch (error) {
-      // One of the first can be lost while the last is waited for.
-      if (!GuardError.is(error, 'lock-lost') && !GuardError.is(error, 'lock-suspect'))
-        this.#refused(call, error);
-      else call.settledMs = this.stage.world.nowMs;
+      // One of the first can be lost while the last is waited for, or leave it no time to be asked for.
+      const isLate = error instanceof Error && error.message.includes('no answer within the wait');
+      const isLost = GuardError.is(error, 'lock-lost') || GuardError.is(error, 'lock-suspect');
+      if (isLate || isLost) call.settledMs = this.stage.world.nowMs;
+      else this.#refused(call, error);
     } finally {
       calls.end(call);
     }

@@ -41,13 +41,16 @@ const CANCEL_MS = 50;
 /** All calls of one simulation. */
 export class Calls {
   readonly #stage: Stage;
+  readonly #prefix: string;
   readonly #open = new Set<Call>();
   /** By process and ttl. */
   readonly #byTtl = new Map<string, Call>();
   readonly #byClaim = new Map<string, Call>();
 
-  constructor(stage: Stage) {
+  /** `prefix`: of the locks that callers ask for by themselves; others are of runs and nodes. */
+  constructor(stage: Stage, prefix: string) {
     this.#stage = stage;
+    this.#prefix = prefix;
   }
 
   get openCount(): number {
@@ -80,7 +83,8 @@ export class Calls {
   }
 
   /** A request for the claim goes on the wire. */
-  sent(node: SimNode, { id, ttlMs }: Claim): void {
+  sent(node: SimNode, { key, id, ttlMs }: Claim): void {
+    if (!key.startsWith(this.#prefix)) return;
     const call = this.#byTtl.get(`${node.name}|${ttlMs}`);
     if (call === undefined)
       return this.#stage.journal.broken('S4', `${node.name} asks for a lock that nobody asked for: ${id}`);

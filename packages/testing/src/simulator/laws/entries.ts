@@ -11,13 +11,17 @@ export interface WrittenValue {
 }
 
 interface KnownEntry {
-  readonly version: string | null;
+  /** Of the last write, also where it was a delete. */
+  readonly version: string;
+  readonly isThere: boolean;
   readonly writeId: string;
 }
 
 /** All entries of one simulation. */
 export class Entries {
   readonly #stage: Stage;
+  readonly #prefix: string;
+  readonly #tell: (write: StateWrite) => void;
   readonly #known = new Map<string, KnownEntry>();
   readonly #versions = new Set<string>();
   readonly #fences = new Map<string, bigint>();
@@ -26,15 +30,18 @@ export class Entries {
   /** Wishes whose owner was told that nothing was written. */
   readonly #refused = new Set<string>();
 
-  constructor(stage: Stage) {
+  /** `prefix`: of the state that applications write by themselves. */
+  constructor(stage: Stage, prefix: string, applied: (write: StateWrite) => void) {
     this.#stage = stage;
+    this.#prefix = prefix;
+    this.#tell = applied;
   }
 
   /** Books a write that the store carried out. */
   executed(write: StateWrite, answer: WriteAnswer): void {
     const { key } = write;
     const known = this.#known.get(key);
-    const version = known?.version ?? null;
+    const version = known?.isThere ? known.version : null;
     const expected =
       write.expect === 'any' || (write.expect === 'absent' ? null : write.expect.version) === version;
     if (answer.status === 'written') {
@@ -68,11 +75,11 @@ export class Entries {
 
   #apply(write: StateWrite, version: string): void {
     const { key, fence } = write;
-    const wish = write.value === null ? undefined : (JSON.parse(write.value) as WrittenValue).wish;
+    const wish = this.#wishOf(write);
     if (this.#versions.has(`${key}#${version}`))
       this.#broken('fence', `${key}: version ${version} comes twice`);
     this.#versions.add(`${key}#${version}`);
-    this.#known.set(key, { version: write.value === null ? null : version, writeId: write.writeId });
+    this.#known.set(key, { version, isThere: write.value !== null, writeId: write.writeId });
     if (wish !== undefined) {
       // A write that expects nothing is a wish to overwrite, and a repetition of it overwrites once more.
       if (this.#applied.has(wish) && write.expect !== 'any') this.#broken('S4', `${wish} was applied twice`);
@@ -80,12 +87,19 @@ export class Entries {
         this.#broken('S4', `${wish} was applied after its owner was told that it is not`);
       this.#applied.set(wish, version);
     }
+    this.#tell(write);
     if (fence === undefined) return;
     const name = `${key}|${fence.lock}`;
     const newest = this.#fences.get(name) ?? 0n;
     if (fence.token < newest)
       this.#broken('fence', `${key}: a write under ${fence.token} after the one of ${newest}`);
     else this.#fences.set(name, fence.token);
+  }
+
+  /** Runs and nodes are kept in the same store, and wish for nothing that is counted here. */
+  #wishOf({ key, value }: StateWrite): string | undefined {
+    if (value === null || !key.startsWith(this.#prefix)) return undefined;
+    return (JSON.parse(value) as WrittenValue).wish;
   }
 
   #broken(promise: 'S4' | 'S6' | 'fence', message: string): void {
