@@ -6,7 +6,8 @@ import { Link } from './link.js';
 import { NodeClock } from './node-clock.js';
 import { SimNode } from './node.js';
 import type { Server } from './server.js';
-import { between, chance, type SimulatedCore, type Stage } from './stage.js';
+import { between, chance } from './chance.js';
+import type { SimulatedCore, Stage } from './stage.js';
 import { NAMESPACE, Workload } from './workload.js';
 
 /** One running process. */

@@ -1,6 +1,7 @@
 /** What becomes of single requests and notices: drawn, each from the kinds of fault that the plan knows. */
 import type { Fault } from '../fault/fault.js';
-import { between, chance, type Stage } from './stage.js';
+import { between, chance } from './chance.js';
+import type { Stage } from './stage.js';
 
 /** On a clear connection a message takes up to so long. */
 const NEAR_MS = 2;

@@ -22,7 +22,8 @@ import type { Calls } from './laws/calls.js';
 import { Flights } from './laws/flights.js';
 import type { SimNode } from './node.js';
 import type { Server } from './server.js';
-import { chance, type Stage } from './stage.js';
+import { chance } from './chance.js';
+import type { Stage } from './stage.js';
 
 /** A request that a fault may delay is in the way for so many of the plan's leases. */
 const FAULT_TTLS = 8;

@@ -2,7 +2,8 @@
 import type { Cluster, Member } from './cluster.js';
 import type { SimulatedFault } from './plan.js';
 import type { Server } from './server.js';
-import { between, type Stage } from './stage.js';
+import { between } from './chance.js';
+import type { Stage } from './stage.js';
 
 /** Faults that somebody has to start; the others meet single requests. */
 type Planned = Exclude<SimulatedFault, 'loss' | 'delay' | 'repeat' | 'notices' | 'drift'>;

@@ -5,7 +5,8 @@
  */
 import type { Guard } from '@guard/core';
 import type { NodeClock } from './node-clock.js';
-import { between, chance, type Stage } from './stage.js';
+import { between, chance } from './chance.js';
+import type { Stage } from './stage.js';
 
 /** After a stop, the first timers fire within so long. */
 const WAKE_LAG_MS = 2;

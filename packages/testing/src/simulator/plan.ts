@@ -4,7 +4,7 @@
  * would show.
  */
 import type { SeededRandom } from '../clock/seeded-random.js';
-import { chance } from './stage.js';
+import { chance } from './chance.js';
 
 /** Kinds of fault. */
 export const SIMULATED_FAULTS = [

@@ -8,7 +8,8 @@ import { callBounds } from './bounds.js';
 import type { Belief } from './laws/beliefs.js';
 import type { Call } from './laws/calls.js';
 import type { SimNode } from './node.js';
-import { between, chance, type Stage } from './stage.js';
+import { between, chance } from './chance.js';
+import type { Stage } from './stage.js';
 
 /** Tasks that every node registers, and so can go on with. */
 export const REGISTERED: readonly string[] = ['plain', 'stubborn', 'undone'];

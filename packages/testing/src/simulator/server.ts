@@ -8,7 +8,8 @@ import type { Calls } from './laws/calls.js';
 import type { Entries } from './laws/entries.js';
 import { Grants, show, type Executed } from './laws/grants.js';
 import { NodeClock } from './node-clock.js';
-import { between, type SimulatedCore, type Stage } from './stage.js';
+import { between } from './chance.js';
+import type { SimulatedCore, Stage } from './stage.js';
 import { STATE_PREFIX } from './workload.js';
 
 interface Stream {

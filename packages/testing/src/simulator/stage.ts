@@ -23,13 +23,3 @@ export interface Stage {
   readonly journal: Journal;
   readonly plan: SeedPlan;
 }
-
-/** `true` with this probability. */
-export function chance(random: SeededRandom, probability: number): boolean {
-  return random.fraction() < probability;
-}
-
-/** A number between the two. */
-export function between(random: SeededRandom, min: number, max: number): number {
-  return min + (max - min) * random.fraction();
-}

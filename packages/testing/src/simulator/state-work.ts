@@ -5,7 +5,8 @@ import { callBounds } from './bounds.js';
 import type { Belief } from './laws/beliefs.js';
 import type { WrittenValue } from './laws/entries.js';
 import type { SimNode } from './node.js';
-import { chance, type Stage } from './stage.js';
+import { chance } from './chance.js';
+import type { Stage } from './stage.js';
 
 /** The state work of one process. */
 export class StateWork {

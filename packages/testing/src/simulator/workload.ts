@@ -8,7 +8,8 @@ import type { Books } from './books.js';
 import type { Belief } from './laws/beliefs.js';
 import type { Call } from './laws/calls.js';
 import type { SimNode } from './node.js';
-import { between, chance, type Stage } from './stage.js';
+import { between, chance } from './chance.js';
+import type { Stage } from './stage.js';
 import { RunWork } from './run-work.js';
 import { StateWork } from './state-work.js';
 

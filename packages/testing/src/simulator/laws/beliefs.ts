@@ -7,7 +7,8 @@
  */
 import { marginMs, type Claim, type Instant, type Lock, type Renewal } from '@guard/core';
 import type { SimNode } from '../node.js';
-import { chance, type Stage } from '../stage.js';
+import { chance } from '../chance.js';
+import type { Stage } from '../stage.js';
 import type { Grants } from './grants.js';
 
 /** For how long an answer lets a lock be believed. */
