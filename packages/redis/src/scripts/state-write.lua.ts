@@ -24,7 +24,6 @@ local function write(entry, index, a, keep, channel)
   local was = load(entry)
   if was.write == a.write then return { 'w', was.version } end
   if a.lock ~= '' and was.lock == a.lock and was.token > a.token then return { 'f', was.token } end
-  if a.act == 'd' and not was.present then return { 'c', '' } end
   if a.expect == 'a' and was.present then return { 'c', was.version } end
   if a.expect == 'v' and not (was.present and was.version == a.version) then
     return { 'c', was.present and was.version or '' }

@@ -163,7 +163,8 @@ export class Link {
       this.node.disturb(FAULT_TTLS * this.stage.plan.ttlMs);
       played.push(plan.play(fault, { times: 1 }));
     }
-    const answer = call();
+    const sent = call();
+    const answer = fault?.type === 'execute-twice' && fault.answer !== 'first' ? resent(verb, sent) : sent;
     // The request met them as it was sent; they must not stay in line.
     for (const one of played) one.stop();
     return new Promise((resolve, reject) => {
@@ -229,4 +230,14 @@ export class Link {
     for (const violation of violations.slice(this.#violations)) this.stage.journal.broken('port', violation);
     this.#violations = violations.length;
   }
+}
+
+/** An adapter whose client sent something again by itself says so where that leaves a doubt. */
+async function resent<A>(verb: string, answer: Promise<A>): Promise<A> {
+  const answers: unknown = await answer;
+  if (!Array.isArray(answers) || (verb !== 'release' && verb !== 'write')) return answer;
+  const marked = answers.map((one: { readonly status: string }) =>
+    one.status === 'lost' || one.status === 'conflict' ? { ...one, resent: true } : one,
+  );
+  return marked as A;
 }
