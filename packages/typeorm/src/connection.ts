@@ -8,33 +8,9 @@
  */
 import { statSync } from 'node:fs';
 import { GuardError, type Clock, type Random } from '@guard/core';
+import { isBusy, sqliteCode, type SqliteDatabase, type SqliteDriver } from './driver.js';
+import type { SqliteStatement, SqliteValue } from './driver.js';
 import type { Row } from './row.js';
-
-/** What a statement of better-sqlite3 can do, as far as Guard uses it. */
-export interface SqliteStatement {
-  run(...parameters: readonly SqliteValue[]): { readonly changes: number };
-  get(...parameters: readonly SqliteValue[]): unknown;
-  all(...parameters: readonly SqliteValue[]): unknown[];
-  safeIntegers(on: boolean): SqliteStatement;
-}
-
-/** What Guard binds to a parameter. */
-export type SqliteValue = string | number | bigint | null | Uint8Array;
-
-/** What a database of better-sqlite3 can do, as far as Guard uses it. */
-export interface SqliteDatabase {
-  readonly inTransaction: boolean;
-  prepare(statement: string): SqliteStatement;
-  exec(statements: string): unknown;
-  pragma(pragma: string, options?: { readonly simple?: boolean }): unknown;
-  close(): unknown;
-}
-
-/** The constructor that better-sqlite3 exports. */
-export type SqliteDriver = new (
-  file: string,
-  options: { readonly timeout: number; readonly fileMustExist: boolean; readonly nativeBinding?: string },
-) => SqliteDatabase;
 
 /** How to open a file. */
 export interface ConnectionOptions {
@@ -68,6 +44,19 @@ const MAX_TURN_MS = 10;
 
 const DISTURBS = new GuardError('unavailable', 'a write would disturb a transaction of the application');
 
+/** What became of a piece of work that was not in anybody's way. */
+type Done<T> = { readonly value: T } | { readonly error: unknown };
+type Tried<T> = Done<T> | { readonly busy: unknown };
+
+/** Somebody who waits to write. */
+interface Writer {
+  readonly startMs: number;
+  readonly patienceMs: number;
+  /** Answers what it met if the file is still busy; otherwise it is done. */
+  readonly attempt: (courteous: boolean) => unknown;
+  readonly fail: (error: unknown) => void;
+}
+
 /** A connection that is opened on first use, again after a fault, and never waits inside a call. */
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -76,7 +65,7 @@ export class Connection {
   #inode: number | undefined;
   #checkedMs = 0;
   #turnStartMs: number | undefined;
-  #waiters = 0;
+  readonly #writers: Writer[] = [];
   /** Whether a write that would disturb somebody is put off. */
   #courteous = false;
   #closed = false;
@@ -86,24 +75,34 @@ export class Connection {
   }
 
   /**
-   * Runs `work` against the open file, again and again while the file is busy.
+   * Runs `work`, which only reads, again and again while the file is busy. Readers pass writers that wait.
    *
    * @param patienceMs how long a busy file is asked again.
    * @throws the driver's error: still busy after that time, or any other fault.
    */
-  use<T>(patienceMs: number, work: (connection: Connection) => T): Promise<T> {
+  read<T>(patienceMs: number, work: () => T): Promise<T> {
     const nowMs = this.#options.clock.now().monoMs;
-    if (this.#mustBreathe(nowMs)) return this.#breathe().then(() => this.use(patienceMs, work));
-    // Whoever comes while others wait for the file waits too: a stream of newcomers must not pass them for ever.
-    if (this.#waiters > 0) return this.#insist(patienceMs, work);
-    try {
-      this.#checkFile(nowMs);
-      const first = this.#try(work, patienceMs > 0);
-      if (!('busy' in first)) return Promise.resolve(first.value);
-      return patienceMs > 0 ? this.#insist(patienceMs, work) : rejected(first.busy);
-    } catch (error) {
-      return rejected(error);
-    }
+    if (this.#mustBreathe(nowMs)) return this.#breathe().then(() => this.read(patienceMs, work));
+    this.#checkFile(nowMs);
+    const tried = this.#try(work, true);
+    return 'busy' in tried ? this.#readLater(nowMs, patienceMs, work) : settled(tried);
+  }
+
+  /**
+   * Runs `work`, which may write, again and again while the file is busy. Writers are served in their order, and only
+   * the first of them asks a busy file: the others would make it busier.
+   *
+   * @param patienceMs how long a busy file is asked again.
+   * @throws the driver's error: still busy after that time, or any other fault.
+   */
+  write<T>(patienceMs: number, work: () => T): Promise<T> {
+    const nowMs = this.#options.clock.now().monoMs;
+    if (this.#mustBreathe(nowMs)) return this.#breathe().then(() => this.write(patienceMs, work));
+    this.#checkFile(nowMs);
+    // Whoever comes while others wait waits too: a stream of newcomers must not pass them for ever.
+    if (this.#writers.length > 0) return this.#writeLater(nowMs, patienceMs, work);
+    const tried = this.#try(work, true);
+    return 'busy' in tried ? this.#writeLater(nowMs, patienceMs, work) : settled(tried);
   }
 
   /** Runs `work` in a write transaction; whatever goes wrong, none stays open. */
@@ -143,39 +142,76 @@ export class Connection {
     this.#drop();
   }
 
-  async #insist<T>(patienceMs: number, work: (connection: Connection) => T): Promise<T> {
-    const { clock, random } = this.#options;
-    const startMs = clock.now().monoMs;
-    let waitedMs = 0;
-    this.#waiters += 1;
-    try {
-      for (;;) {
-        const pauseMs = random.fraction() * (waitedMs < LONG_MS ? MAX_PAUSE_MS : MAX_LONG_PAUSE_MS);
-        await new Promise<void>((wake) => void clock.setTimer(wake, pauseMs));
-        waitedMs = clock.now().monoMs - startMs;
-        const next = this.#try(work, waitedMs < Math.min(MAX_COURTESY_MS, patienceMs / 2));
-        if (!('busy' in next)) return next.value;
-        if (waitedMs >= patienceMs) throw next.busy;
-      }
-    } finally {
-      this.#waiters -= 1;
+  async #readLater<T>(startMs: number, patienceMs: number, work: () => T): Promise<T> {
+    for (let waitedMs = 0; ;) {
+      await this.#pause(waitedMs, patienceMs);
+      waitedMs = this.#options.clock.now().monoMs - startMs;
+      const tried = this.#try(work, isCourteous(waitedMs, patienceMs));
+      if (!('busy' in tried)) return settled(tried);
+      if (waitedMs >= patienceMs) throw tried.busy;
     }
   }
 
-  #try<T>(
-    work: (connection: Connection) => T,
-    courteous: boolean,
-  ): { readonly value: T } | { readonly busy: unknown } {
-    if (this.#closed) throw new GuardError('closed', `the connection to ${this.#options.file} was closed`);
+  #writeLater<T>(startMs: number, patienceMs: number, work: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const attempt = (courteous: boolean): unknown => {
+        const tried = this.#try(work, courteous);
+        if ('busy' in tried) return tried.busy;
+        settled(tried).then(resolve, reject);
+        return undefined;
+      };
+      this.#writers.push({ startMs, patienceMs, attempt, fail: reject });
+      if (this.#writers.length === 1) void this.#serveWriters();
+    });
+  }
+
+  async #serveWriters(): Promise<void> {
+    const { clock } = this.#options;
+    for (let first = this.#writers[0]; first !== undefined; first = this.#writers[0]) {
+      await this.#pause(clock.now().monoMs - first.startMs, first.patienceMs);
+      this.#serve(clock.now().monoMs);
+    }
+  }
+
+  /** Carries out what waits until the file is busy or the turn is long. */
+  #serve(nowMs: number): void {
+    for (let first = this.#writers[0]; first !== undefined; first = this.#writers[0]) {
+      const busy = first.attempt(isCourteous(nowMs - first.startMs, first.patienceMs));
+      if (busy !== undefined) return this.#giveUp(nowMs, busy);
+      this.#writers.shift();
+      if (this.#options.clock.now().monoMs - nowMs > MAX_TURN_MS) return;
+    }
+  }
+
+  /** A file that is busy for the first is busy for all: whoever has waited long enough is told so. */
+  #giveUp(nowMs: number, busy: unknown): void {
+    const left = this.#writers.splice(0);
+    for (const writer of left) {
+      if (nowMs - writer.startMs >= writer.patienceMs) writer.fail(busy);
+      else this.#writers.push(writer);
+    }
+  }
+
+  #pause(waitedMs: number, patienceMs: number): Promise<void> {
+    const { clock, random } = this.#options;
+    const pauseMs = random.fraction() * (waitedMs < LONG_MS ? MAX_PAUSE_MS : MAX_LONG_PAUSE_MS);
+    const leftMs = Math.max(patienceMs - waitedMs, 0);
+    return new Promise((wake) => void clock.setTimer(wake, Math.min(pauseMs, leftMs)));
+  }
+
+  #try<T>(work: () => T, courteous: boolean): Tried<T> {
+    if (this.#closed) {
+      return { error: new GuardError('closed', `the connection to ${this.#options.file} was closed`) };
+    }
     this.#courteous = courteous;
     try {
       this.#open();
-      return { value: work(this) };
+      return { value: work() };
     } catch (error) {
       if (error === DISTURBS || isBusy(error)) return { busy: error };
       // After any other fault of the file a new connection tells what is really there, also after a repair.
       if (sqliteCode(error) !== undefined) this.#drop();
-      throw error;
+      return { error };
     }
   }
 
@@ -239,21 +275,14 @@ export class Connection {
   }
 }
 
-async function rejected(error: unknown): Promise<never> {
-  throw error;
+/** Whether a write is still put off for somebody whom it would disturb. */
+function isCourteous(waitedMs: number, patienceMs: number): boolean {
+  return waitedMs < Math.min(MAX_COURTESY_MS, patienceMs / 2);
 }
 
-/** The code of an error of SQLite, such as `SQLITE_BUSY`; `undefined` for any other error. */
-export function sqliteCode(error: unknown): string | undefined {
-  // Not by its class: under a test runner the driver is loaded more than once, and then so is the class.
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined;
-}
-
-/** Whether somebody else uses the file, so that asking again helps. */
-function isBusy(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code !== undefined && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code);
+async function settled<T>(tried: Done<T>): Promise<T> {
+  if ('error' in tried) throw tried.error;
+  return tried.value;
 }
 
 function inodeOf(file: string): number | undefined {

@@ -6,7 +6,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { GuardError, invalidArgument } from '@guard/core';
 import type { DataSource } from 'typeorm';
-import type { SqliteDatabase, SqliteDriver } from './connection.js';
+import type { SqliteDatabase, SqliteDriver } from './driver.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
 export interface SqliteTarget {

@@ -52,7 +52,7 @@ export async function ensureSchema(dataSource: DataSource, options: TableOptions
     ...{ clock: systemClock, random: systemRandom },
   });
   try {
-    await connection.use(PATIENCE_MS, () =>
+    await connection.write(PATIENCE_MS, () =>
       connection.immediate(() => {
         for (const statement of createTables(tables)) connection.run(statement);
       }),

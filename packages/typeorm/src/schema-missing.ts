@@ -1,6 +1,6 @@
 /** One clear error for a database that Guard's tables are not in. */
 import { GuardError } from '@guard/core';
-import { sqliteCode } from './connection.js';
+import { sqliteCode } from './driver.js';
 
 /** Name of the migration that makes Guard's tables. */
 export const MIGRATION_NAME = 'GuardTables1764374400000';

@@ -4,7 +4,7 @@
  * locks and state can commit while the application writes.
  */
 import { GuardError } from '@guard/core';
-import type { SqliteDatabase } from '../connection.js';
+import type { SqliteDatabase } from '../driver.js';
 import { APPLICATION_ID, CREATE_GUARD_FILE, SCHEMA_VERSION } from '../statements/sqlite-guard-file.js';
 
 /** Brings a file that was just opened to WAL and to the schema; several processes may do so at once. */

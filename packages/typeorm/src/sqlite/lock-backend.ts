@@ -72,12 +72,8 @@ export class SqliteLocks implements LockBackend {
   }
 
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    return this.#answer(claims, patienceMs(claims), () => {
-      const answers = this.#acquireAll(claims);
-      for (let index = 0; index < claims.length; index += 1)
-        this.#remember(claims[index]!.key, answers[index]!);
-      return answers;
-    });
+    const contended = this.#contended.size > 0 && claims.some(({ key }) => this.#contended.has(key));
+    return contended ? this.#lookAndTake(claims) : this.#take(claims);
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
@@ -98,7 +94,7 @@ export class SqliteLocks implements LockBackend {
   }
 
   inspect(query: LockQuery): Promise<readonly LockInfo[]> {
-    return this.#connection.use(MAX_PATIENCE_MS, () =>
+    return this.#connection.read(MAX_PATIENCE_MS, () =>
       'keys' in query ? query.keys.map((key) => this.#inspect(key)) : this.#inspectBelow(query),
     );
   }
@@ -107,16 +103,29 @@ export class SqliteLocks implements LockBackend {
     this.#connection.close();
   }
 
-  #acquireAll(claims: readonly Claim[]): readonly ClaimAnswer[] {
-    if (claims.length === 1 && !this.#contended.has(claims[0]!.key)) return [this.#acquireOne(claims[0]!)];
-    const looks = claims.map((claim) => (this.#contended.has(claim.key) ? this.#look(claim) : undefined));
-    const open = claims.filter((_, index) => looks[index] === undefined);
-    if (open.length === 0) return looks as ClaimAnswer[];
-    const written =
-      open.length === 1
-        ? [this.#acquireOne(open[0]!)]
-        : this.#connection.immediate(() => open.map((claim) => this.#acquire(claim)));
-    return looks.map((look) => look ?? written.shift()!);
+  /** Looks at the keys whose last claim was not granted, and takes what a look does not settle. */
+  async #lookAndTake(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const look = (claim: Claim): ClaimAnswer | undefined =>
+      this.#contended.has(claim.key) ? this.#look(claim) : undefined;
+    try {
+      const looks = await this.#connection.read(patienceMs(claims), () => claims.map(look));
+      const open = claims.filter((_, index) => looks[index] === undefined);
+      const taken = open.length === 0 ? [] : [...(await this.#take(open))];
+      return looks.map((answer) => answer ?? taken.shift()!);
+    } catch (cause) {
+      return claims.map(() => ({ status: 'failed', cause }));
+    }
+  }
+
+  #take(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    return this.#answer(claims, patienceMs(claims), () => {
+      const answers =
+        claims.length === 1
+          ? [this.#acquireOne(claims[0]!)]
+          : this.#connection.immediate(() => claims.map((claim) => this.#acquire(claim)));
+      for (const [index, { key }] of claims.entries()) this.#remember(key, answers[index]!);
+      return answers;
+    });
   }
 
   /** One statement where the key is free; a transaction otherwise. */
@@ -241,7 +250,7 @@ export class SqliteLocks implements LockBackend {
     work: () => readonly A[],
   ): Promise<readonly (A | Failed)[]> {
     try {
-      return await this.#connection.use(patience, work);
+      return await this.#connection.write(patience, work);
     } catch (cause) {
       return operations.map(() => ({ status: 'failed', cause }));
     } finally {
@@ -262,7 +271,7 @@ export class SqliteLocks implements LockBackend {
     this.#houseKeptMs = nowMs;
     const walk = (): void => this.#connection.immediate(() => this.#housekeeping.walk());
     // A busy file is left alone until the next time, and any other fault meets the next call too.
-    this.#connection.use(0, walk).catch(() => undefined);
+    this.#connection.write(0, walk).catch(() => undefined);
   }
 }
 

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '@guard/core';
 import type { RunRecord, StoredRun, TaskRecord } from '@guard/core';
-import type { SqliteValue } from '../connection.js';
+import type { SqliteValue } from '../driver.js';
 import { integer, text, type Row } from '../row.js';
 
 /** Names one version of one row, exactly. */

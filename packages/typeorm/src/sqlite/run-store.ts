@@ -87,7 +87,7 @@ export class SqliteRuns implements RunStore {
   }
 
   get(namespace: string, ref: RunRef): Promise<StoredRun | null> {
-    return this.#use(() => this.#records.read(namespace, ref));
+    return this.#read(() => this.#records.read(namespace, ref));
   }
 
   async transition(
@@ -107,7 +107,7 @@ export class SqliteRuns implements RunStore {
   async due(namespace: string, { tasks, overdueMs, limit, cursor }: DueQuery): Promise<RunPage> {
     const { createdAtMs, seq } = cursor === undefined ? { createdAtMs: -1, seq: 0n } : placeOf(cursor);
     const byMs = this.#nowMs() - overdueMs;
-    const rows = await this.#use(() =>
+    const rows = await this.#read(() =>
       this.#connection.rows(
         this.#sql.due,
         namespace,
@@ -156,11 +156,11 @@ export class SqliteRuns implements RunStore {
   }
 
   events(namespace: string, ref: RunRef): Promise<readonly RunEvent[]> {
-    return this.#use(() => this.#records.events(namespace, ref));
+    return this.#read(() => this.#records.events(namespace, ref));
   }
 
   task(namespace: string, task: string): Promise<StoredTask | null> {
-    return this.#use(() => this.#registry.task(namespace, task));
+    return this.#read(() => this.#registry.task(namespace, task));
   }
 
   putTask(namespace: string, expected: string | null, next: TaskRecord): Promise<string | null> {
@@ -176,7 +176,7 @@ export class SqliteRuns implements RunStore {
   }
 
   nodes(namespace: string): Promise<readonly NodeRecord[]> {
-    return this.#use(() => this.#registry.nodes(namespace));
+    return this.#read(() => this.#registry.nodes(namespace));
   }
 
   async close(): Promise<void> {
@@ -187,7 +187,7 @@ export class SqliteRuns implements RunStore {
     const { createdAtMs, seq } =
       cursor === undefined ? { createdAtMs: Number.MAX_SAFE_INTEGER, seq: 0n } : placeOf(cursor);
     const place = [createdAtMs, createdAtMs, seq, LIST_STRETCH];
-    return this.#use(() =>
+    return this.#read(() =>
       task === undefined
         ? this.#connection.rows(this.#sql.newest, namespace, ...place)
         : this.#connection.rows(this.#sql.newestOfTask, namespace, task, ...place),
@@ -195,12 +195,16 @@ export class SqliteRuns implements RunStore {
   }
 
   #write<T>(work: () => T, patienceMs = PATIENCE_MS): Promise<T> {
-    return this.#use(() => this.#connection.immediate(work), patienceMs);
+    return this.#explained(this.#connection.write(patienceMs, () => this.#connection.immediate(work)));
   }
 
-  async #use<T>(work: () => T, patienceMs = PATIENCE_MS): Promise<T> {
+  #read<T>(work: () => T): Promise<T> {
+    return this.#explained(this.#connection.read(PATIENCE_MS, work));
+  }
+
+  async #explained<T>(work: Promise<T>): Promise<T> {
     try {
-      return await this.#connection.use(patienceMs, work);
+      return await work;
     } catch (error) {
       throw explainMissing(error, this.#file);
     }

@@ -58,7 +58,7 @@ export class SqliteState implements StateStore {
   }
 
   read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
-    return this.#connection.use(MAX_PATIENCE_MS, () =>
+    return this.#connection.read(MAX_PATIENCE_MS, () =>
       keys.map((key) => {
         const row = this.#row(key);
         return row === undefined ? null : storedEntry(row, this.#lifetimes);
@@ -68,7 +68,7 @@ export class SqliteState implements StateStore {
 
   async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
     try {
-      return await this.#connection.use(MAX_PATIENCE_MS, () =>
+      return await this.#connection.write(MAX_PATIENCE_MS, () =>
         this.#connection.immediate(() => writes.map((write) => this.#write(write))),
       );
     } catch (cause) {
@@ -80,7 +80,7 @@ export class SqliteState implements StateStore {
 
   /** A cursor is the key where the next page starts, whether or not it is still there by then. */
   scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
-    return this.#connection.use(MAX_PATIENCE_MS, () => this.#page(prefix, cursor ?? prefix, limit));
+    return this.#connection.read(MAX_PATIENCE_MS, () => this.#page(prefix, cursor ?? prefix, limit));
   }
 
   watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
@@ -164,7 +164,7 @@ export class SqliteState implements StateStore {
     if (nowMs - this.#houseKeptMs < HOUSEKEEPING_MS) return;
     this.#houseKeptMs = nowMs;
     // A busy file is left alone until the next time, and any other fault meets the next call too.
-    this.#connection.use(0, () => this.#connection.immediate(() => this.#walk())).catch(() => undefined);
+    this.#connection.write(0, () => this.#connection.immediate(() => this.#walk())).catch(() => undefined);
   }
 
   #walk(): void {

@@ -69,7 +69,7 @@ export class StateWatches {
   }
 
   async #start(): Promise<void> {
-    this.#seen = await this.#connection.use(PATIENCE_MS, () => this.#lastVersion());
+    this.#seen = await this.#connection.read(PATIENCE_MS, () => this.#lastVersion());
     this.#seenAtMs = this.#lifetimes.nowMs();
     this.#timer ??= this.#nextLook();
   }
@@ -101,7 +101,7 @@ export class StateWatches {
 
   /** Delivers what was written since; whether there may be more. */
   async #deliverPage(): Promise<boolean> {
-    const rows = await this.#connection.use(POLL_MS, () =>
+    const rows = await this.#connection.read(POLL_MS, () =>
       this.#lastVersion() === this.#seen ? [] : this.#connection.rows(sql.CHANGED_ENTRIES, this.#seen, PAGE),
     );
     for (const row of rows.map(entryRow)) {
@@ -112,7 +112,7 @@ export class StateWatches {
   }
 
   async #listAgain(): Promise<void> {
-    const seen = await this.#connection.use(PATIENCE_MS, () => this.#lastVersion());
+    const seen = await this.#connection.read(PATIENCE_MS, () => this.#lastVersion());
     for (const watcher of this.#watchers) {
       const gone = new Set(watcher.known);
       for await (const row of this.#list(watcher.prefix)) {
@@ -128,7 +128,7 @@ export class StateWatches {
     const end = endOfPrefix(prefix);
     for (let from: string | undefined = prefix; from !== undefined;) {
       const first: string = from;
-      const rows = await this.#connection.use(PATIENCE_MS, () =>
+      const rows = await this.#connection.read(PATIENCE_MS, () =>
         this.#connection.rows(sql.SCAN_ENTRIES, first, end, PAGE),
       );
       yield* rows.map(entryRow);
