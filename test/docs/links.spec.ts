@@ -95,7 +95,7 @@ function isCurrent({ path }: Page): boolean {
   return /^(README|ARCHITECTURE)\.md$|^docs\//.test(path) && !path.startsWith('docs/adr/');
 }
 
-/** Paths of source files in inline code, such as `runtime/locks.ts`. A name without a folder is no path. */
+/** Paths of source files in inline code, such as `runtime/lock/locks.ts`. A name without a folder is no path. */
 function filesNamedIn({ text }: Page): string[] {
   return [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs))`/g)].map((match) => match[1]!);
 }

@@ -97,10 +97,10 @@ export type { GuardEvents, GuardListener } from './api/event.js';
 export { currentLock } from './facade/current-lock.js';
 
 // single runs
-export { activeRun, currentRun } from './runtime/current-run.js';
+export { activeRun, currentRun } from './runtime/run/current-run.js';
 export { MAX_RECORDED_BYTES } from './api/run.js';
-export type { CompletableRun } from './runtime/active-run.js';
-export type { PreparedWrite } from './runtime/run-book.js';
+export type { CompletableRun } from './runtime/run/active-run.js';
+export type { PreparedWrite } from './runtime/run/run-book.js';
 export type {
   Backoff,
   CallOptions,

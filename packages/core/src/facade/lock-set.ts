@@ -1,6 +1,6 @@
 /** Several locks as one: held while all are held. */
 import type { Lock, LockSet, ReleaseResult } from '../api/lock.js';
-import type { HeldLock } from '../runtime/lock-service.js';
+import type { HeldLock } from '../runtime/lock/lock-service.js';
 
 const WORSE: readonly ReleaseResult[] = ['released', 'unknown', 'lost'];
 

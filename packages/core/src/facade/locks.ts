@@ -3,9 +3,9 @@ import type { AcquireOptions, Lock, LockApi, LockSet, LockStatus, TryOptions } f
 import type { LockInfo } from '../port/lock-backend.js';
 import { currentFrame, runInFrame } from '../runtime/context.js';
 import type { Events } from '../runtime/events.js';
-import type { Lease } from '../runtime/held-lock.js';
-import type { Locks } from '../runtime/locks.js';
-import type { ClaimOutcome, ClaimRequest } from '../runtime/lock-service.js';
+import type { Lease } from '../runtime/lock/held-lock.js';
+import type { Locks } from '../runtime/lock/locks.js';
+import type { ClaimOutcome, ClaimRequest } from '../runtime/lock/lock-service.js';
 import { marginMs, parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey, fullKey, type Key } from '../value/key.js';

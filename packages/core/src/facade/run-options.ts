@@ -5,8 +5,8 @@
 import type { Backoff, CallOptions, Codec, RunSettings } from '../api/run.js';
 import type { OnCrash } from '../machine/run-move.js';
 import type { RetryPauses } from '../machine/run-retry.js';
-import type { RunPolicy } from '../runtime/run-task.js';
-import { jsonCodec } from '../runtime/run-values.js';
+import type { RunPolicy } from '../runtime/run/run-task.js';
+import { jsonCodec } from '../runtime/run/run-values.js';
 import { parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { checkFunction, checkOptions } from '../value/options.js';

@@ -3,8 +3,8 @@ import type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions }
 import type { Random } from '../port/clock.js';
 import { MAX_VALUE_BYTES, type Fence, type StateWrite, type StoredEntry } from '../port/state-store.js';
 import type { Events } from '../runtime/events.js';
-import type { HeldLock } from '../runtime/lock-service.js';
-import type { States, WriteOutcome } from '../runtime/states.js';
+import type { HeldLock } from '../runtime/lock/lock-service.js';
+import type { States, WriteOutcome } from '../runtime/state/states.js';
 import { parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { checkPrefix, encodeKey, fullKey, shortKey, type Key } from '../value/key.js';

@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { GuardError } from '../value/error.js';
-import type { HeldLock } from './lock-service.js';
+import type { HeldLock } from './lock/lock-service.js';
 
 /** One level of nesting. A frame outlives its lock where work was started and not awaited: ask the lock itself. */
 export interface Frame {

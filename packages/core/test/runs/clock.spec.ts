@@ -1,7 +1,7 @@
 /** The run store's time, and the pauses between attempts. */
 import { VirtualClock } from '@guard/testing';
 import { retryPauseMs } from '../../src/machine/run-retry.js';
-import { BackendClock } from '../../src/runtime/backend-clock.js';
+import { BackendClock } from '../../src/runtime/run/backend-clock.js';
 import { sleep } from './stage.js';
 
 describe('the clock of a store', () => {

@@ -1,6 +1,6 @@
 import { SeededRandom, VirtualClock } from '@guard/testing';
-import { Coalescer, type Landing } from '../../src/runtime/coalescer.js';
-import { Scheduler, type Due } from '../../src/runtime/scheduler.js';
+import { Coalescer, type Landing } from '../../src/runtime/flight/coalescer.js';
+import { Scheduler, type Due } from '../../src/runtime/flight/scheduler.js';
 
 interface Flight {
   readonly keys: readonly string[];

@@ -7,14 +7,14 @@ const LIMIT_MS = 300_000;
 const NAMED: readonly Mutant[] = [
   {
     title: 'the deadline of a grant is counted from the reply',
-    file: 'runtime/pending-claim.ts',
+    file: 'runtime/lock/pending-claim.ts',
     find: "return this.apply({ type: 'granted', token: answer.token, sentAt, now });",
     replace: "return this.apply({ type: 'granted', token: answer.token, sentAt: now, now });",
     breaks: ['L1', 'S1'],
   },
   {
     title: 'the deadline of a renewal is counted from the reply',
-    file: 'runtime/held-lock.ts',
+    file: 'runtime/lock/held-lock.ts',
     find: 'const trust: Trust = { sentAt: landing.sentAt,',
     replace: 'const trust: Trust = { sentAt: now,',
     breaks: ['L1', 'S1'],
@@ -124,21 +124,21 @@ const OTHERS: readonly Mutant[] = [
   },
   {
     title: 'the backend says "lost", and the holder goes on',
-    file: 'runtime/held-lock.ts',
+    file: 'runtime/lock/held-lock.ts',
     find: "this.step({ type: 'refused' });\n    } else {",
     replace: 'this.failures += 1;\n    } else {',
     breaks: ['L1', 'S1'],
   },
   {
     title: 'no timer is set for the deadline',
-    file: 'runtime/held-lock.ts',
+    file: 'runtime/lock/held-lock.ts',
     find: 'const next = this.wantsRenewal() ? Math.min(deadline, this.renewDueMonoMs) : deadline;',
     replace: 'const next = this.wantsRenewal() ? this.renewDueMonoMs : deadline + 60_000;',
     breaks: ['L1'],
   },
   {
     title: 'a wait goes on beyond its end',
-    file: 'runtime/pending-claim.ts',
+    file: 'runtime/lock/pending-claim.ts',
     find: 'this.host.waits.schedule(this, startedAt.monoMs + this.request.waitMs);',
     replace: 'this.host.waits.schedule(this, startedAt.monoMs + 2 * this.request.waitMs);',
     breaks: ['L3'],
@@ -152,7 +152,7 @@ const OTHERS: readonly Mutant[] = [
   },
   {
     title: 'nobody refreshes the tickets of a process whose first claim left',
-    file: 'runtime/key-queue.ts',
+    file: 'runtime/lock/key-queue.ts',
     find: 'if (this.slot < 0) this.scheduleNext();',
     replace: '',
     breaks: ['L3'],
@@ -160,14 +160,14 @@ const OTHERS: readonly Mutant[] = [
   },
   {
     title: 'what a request brings that a message overtook is kept',
-    file: 'runtime/pending-claim.ts',
+    file: 'runtime/lock/pending-claim.ts',
     find: "if (this.state.phase === 'done') return this.overtaken(landing);",
     replace: "if (this.state.phase === 'done') return;",
     breaks: ['S4', 'L5'],
   },
   {
     title: 'the late answer of a refresh takes away the lock that a message brought',
-    file: 'runtime/pending-claim.ts',
+    file: 'runtime/lock/pending-claim.ts',
     find: "(answer.status === 'queued' && answer.minted >= this.grantedToken)",
     replace: "answer.status === 'queued'",
     breaks: ['S1'],
@@ -175,7 +175,7 @@ const OTHERS: readonly Mutant[] = [
   },
   {
     title: 'two requests for one key are in flight',
-    file: 'runtime/coalescer.ts',
+    file: 'runtime/flight/coalescer.ts',
     find: 'else tail.next = entry;',
     replace: 'else this.queue.push(entry);',
     breaks: ['port'],
@@ -197,14 +197,14 @@ const OTHERS: readonly Mutant[] = [
   },
   {
     title: 'a write under a lock does not ask whether it is held',
-    file: 'runtime/states.ts',
+    file: 'runtime/state/states.ts',
     find: 'await allowedOrDoubt(stillAllowed, failures > 0);',
     replace: '',
     breaks: ['fence'],
   },
   {
     title: 'a conflict of a re-sent write is told as somebody else’s',
-    file: 'runtime/states.ts',
+    file: 'runtime/state/states.ts',
     find: "if (answer.status !== 'conflict' || !(resent || answer.resent)) return answer;",
     replace: 'return answer;',
     breaks: ['S4'],

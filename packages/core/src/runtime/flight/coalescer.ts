@@ -1,0 +1,246 @@
+/**
+ * Gathers operations of one verb into batches. Nothing waits for company: with nothing in flight an operation is sent
+ * at once; what arrives while two batches are on their way goes with the next, at most half of what is outstanding,
+ * so that client and server work at the same time (C2).
+ *
+ * Two rules are for safety: one key stands at most once in a batch and never in two batches in flight (two claims on
+ * one key in one transaction were both granted, on a real server), and batches are sorted by key, so that batches
+ * that overlap on the server cannot deadlock.
+ */
+import type { Clock } from '../../port/clock.js';
+import type { Instant } from '../../value/instant.js';
+import { compareText } from '../../value/token.js';
+import type { Due, Scheduler } from './scheduler.js';
+
+/** What the answer of a flight is, for one operation. */
+export type Landing<Answer> =
+  | { readonly ok: true; readonly answer: Answer; readonly sentAt: Instant }
+  /** Nothing is known about the operation (S6). */
+  | { readonly ok: false; readonly cause: unknown; readonly sentAt: Instant };
+
+/** Who waits for the answer to an operation. */
+export type Sink<Answer> = (landing: Landing<Answer>) => void;
+
+/** How a coalescer sends. */
+export interface CoalescerOptions<Op, Answer> {
+  readonly clock: Clock;
+  /** Where the flights' time-outs are kept: one that keeps the process alive while something is on its way (L5). */
+  readonly deadlines: Scheduler;
+  readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
+  readonly maxBatch: number;
+  /**
+   * What is due together travels together: operations of one turn share a batch as large as the backend takes, so
+   * that their latency does not add up. For renewals, which run against a deadline.
+   */
+  readonly together?: boolean;
+  /** Sees every landing before its sink does: the watch over the backend's health. */
+  readonly watch?: (landing: Landing<Answer>) => void;
+}
+
+const MAX_IN_FLIGHT = 2;
+const SMALLEST_CAP = 8;
+/** Sent entries at the front of the queue are dropped in pieces of this size. */
+const COMPACT_AT = 1_024;
+/** A backend that answers without I/O would let timers starve: after so long the event loop gets a turn. */
+const TURN_MS = 4;
+/** The clock is looked at once in so many flights. */
+const LOOK_EVERY = 8;
+
+interface Entry<Op, Answer> {
+  readonly key: string;
+  readonly op: Op;
+  readonly timeoutMs: number;
+  readonly sink: Sink<Answer>;
+  /** The next operation on the same key: it is queued when this one has landed. */
+  next: Entry<Op, Answer> | undefined;
+  withdrawn: boolean;
+  sent: boolean;
+}
+
+/** A submitted operation that can be taken back while it has not been sent. */
+export interface Submitted {
+  /** `true`: it was never sent and never will be. */
+  withdraw(): boolean;
+}
+
+/** Batches of one verb. */
+export class Coalescer<Op, Answer> {
+  private readonly lanes = new Map<string, Lane<Op, Answer>>();
+
+  constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+
+  /**
+   * Sends `op`, alone or with others of its partition; `sink` is called exactly once unless it is withdrawn. After
+   * the shortest `timeoutMs` in a batch the flight counts as failed and does not hold the next (L3); its late answer
+   * is not looked at.
+   */
+  submit(partition: string, key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
+    let lane = this.lanes.get(partition);
+    if (lane === undefined) {
+      lane = new Lane(this.options);
+      this.lanes.set(partition, lane);
+    }
+    return lane.submit(key, op, timeoutMs, sink);
+  }
+}
+
+class Lane<Op, Answer> {
+  private readonly queue: Entry<Op, Answer>[] = [];
+  private head = 0;
+  /** The last operation of each key that is queued or in flight. */
+  private readonly tails = new Map<string, Entry<Op, Answer>>();
+  private flights = 0;
+  private inFlightOps = 0;
+  private turnStartedMs = -Infinity;
+  private flightsInTurn = 0;
+  private yielding = false;
+
+  constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+
+  submit(key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
+    const entry: Entry<Op, Answer> = {
+      key,
+      op,
+      timeoutMs,
+      sink,
+      next: undefined,
+      withdrawn: false,
+      sent: false,
+    };
+    const tail = this.tails.get(key);
+    this.tails.set(key, entry);
+    if (tail === undefined) this.queue.push(entry);
+    else tail.next = entry;
+    if (this.options.together) this.pumpSoon();
+    else if (!this.yielding) this.pump();
+    return { withdraw: () => !entry.sent && (entry.withdrawn = true) };
+  }
+
+  private pumpSoon(): void {
+    if (this.yielding) return;
+    this.yielding = true;
+    queueMicrotask(() => {
+      this.yielding = false;
+      this.pump();
+    });
+  }
+
+  private pump(): void {
+    while (this.flights < MAX_IN_FLIGHT && this.head < this.queue.length) {
+      const batch = this.gather();
+      if (batch.length > 0) this.fly(batch);
+    }
+    if (this.head === this.queue.length) {
+      this.queue.length = 0;
+      this.head = 0;
+    } else if (this.head >= COMPACT_AT) {
+      this.queue.splice(0, this.head);
+      this.head = 0;
+    }
+  }
+
+  private gather(): Entry<Op, Answer>[] {
+    const cap = this.cap();
+    const batch: Entry<Op, Answer>[] = [];
+    while (batch.length < cap && this.head < this.queue.length) {
+      const entry = this.queue[this.head]!;
+      this.head += 1;
+      if (entry.withdrawn) this.leave(entry);
+      else batch.push(entry);
+    }
+    if (batch.length > 1) batch.sort((a, b) => compareText(a.key, b.key));
+    return batch;
+  }
+
+  private cap(): number {
+    const { maxBatch, together } = this.options;
+    if (together) return maxBatch;
+    const outstanding = this.queue.length - this.head + this.inFlightOps;
+    return Math.min(maxBatch, Math.max(SMALLEST_CAP, Math.ceil(outstanding / 2)));
+  }
+
+  private fly(batch: Entry<Op, Answer>[]): void {
+    const { clock, deadlines } = this.options;
+    const sentAt = clock.now();
+    this.flights += 1;
+    this.inFlightOps += batch.length;
+    let timeoutMs = Infinity;
+    for (const entry of batch) {
+      entry.sent = true;
+      timeoutMs = Math.min(timeoutMs, entry.timeoutMs);
+    }
+    const flight: Due & { landed: boolean } = {
+      dueMonoMs: 0,
+      slot: -1,
+      landed: false,
+      fire: () => {
+        flight.landed = true;
+        this.land(batch, undefined, new Error(`the backend did not answer within ${timeoutMs} ms`), sentAt);
+      },
+    };
+    deadlines.schedule(flight, sentAt.monoMs + timeoutMs);
+    const land = (answers: readonly Answer[] | undefined, cause: unknown): void => {
+      if (flight.landed) return;
+      flight.landed = true;
+      deadlines.cancel(flight);
+      this.land(batch, answers, cause, sentAt);
+    };
+    this.send(batch).then(
+      (answers) => land(answers, undefined),
+      (cause: unknown) => land(undefined, cause),
+    );
+  }
+
+  /** A send that throws is a flight that fails. */
+  private send(batch: readonly Entry<Op, Answer>[]): Promise<readonly Answer[]> {
+    try {
+      return this.options.send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op));
+    } catch (cause) {
+      return Promise.reject(cause instanceof Error ? cause : new Error('the backend threw', { cause }));
+    }
+  }
+
+  private land(
+    batch: readonly Entry<Op, Answer>[],
+    answers: readonly Answer[] | undefined,
+    cause: unknown,
+    sentAt: Instant,
+  ): void {
+    this.flights -= 1;
+    this.inFlightOps -= batch.length;
+    for (const entry of batch) this.leave(entry);
+    for (let index = 0; index < batch.length; index += 1) {
+      const answer = answers?.[index];
+      const landing: Landing<Answer> =
+        answer === undefined ? { ok: false, cause: cause ?? tooFew(), sentAt } : { ok: true, answer, sentAt };
+      this.options.watch?.(landing);
+      batch[index]!.sink(landing);
+    }
+    this.nextFlight();
+  }
+
+  /** Sends on, or gives the event loop a turn first where flights come back without one. */
+  private nextFlight(): void {
+    if (this.yielding) return;
+    const { clock } = this.options;
+    this.flightsInTurn += 1;
+    if (this.flightsInTurn % LOOK_EVERY !== 0 || clock.now().monoMs - this.turnStartedMs < TURN_MS) {
+      return this.pump();
+    }
+    this.yielding = true;
+    clock.yield(() => {
+      this.yielding = false;
+      this.turnStartedMs = clock.now().monoMs;
+      this.pump();
+    });
+  }
+
+  private leave(entry: Entry<Op, Answer>): void {
+    if (entry.next !== undefined) this.queue.push(entry.next);
+    else if (this.tails.get(entry.key) === entry) this.tails.delete(entry.key);
+  }
+}
+
+function tooFew(): Error {
+  return new Error('the backend answered fewer operations than it was asked');
+}

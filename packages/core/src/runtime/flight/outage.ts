@@ -1,0 +1,107 @@
+/**
+ * What a guard knows about its backend's health: which faults are worth repeating, when the backend went away and
+ * came back, and the breaker that keeps a backend in trouble from being asked by everybody at once. Renewals,
+ * releases and cancels never pass the breaker: they are what keeps an outage from doing harm.
+ */
+import { ConsecutiveBreaker, circuitBreaker, handleAll, isBrokenCircuitError } from 'cockatiel';
+import type { Clock, Policy } from '../../port/clock.js';
+import { GuardError } from '../../value/error.js';
+import { systemClock } from '../clock.js';
+import type { Events } from '../events.js';
+
+const FAULTS_TO_OPEN = 5;
+const HALF_OPEN_AFTER_MS = 500;
+
+/** Faults that no repetition mends: a missing table, bad input, a closed backend. */
+export function isPermanent(cause: unknown): boolean {
+  if (!GuardError.is(cause)) return false;
+  return cause.code === 'schema-missing' || cause.code === 'invalid-argument' || cause.code === 'closed';
+}
+
+/** The error for a backend that could not be asked. A permanent fault already says better what is wrong. */
+export function unavailable(what: string, cause: unknown, inDoubt = false): GuardError {
+  if (isPermanent(cause)) return cause as GuardError;
+  const why = cause instanceof Error ? `: ${withoutSecrets(cause.message)}` : '';
+  return new GuardError(
+    'unavailable',
+    `${what}${why}`,
+    cause === undefined ? { inDoubt } : { cause, inDoubt },
+  );
+}
+
+/** Drivers write addresses with user and password into their errors, and messages end in logs. The cause keeps all. */
+function withoutSecrets(text: string): string {
+  return text.replace(/:\/\/[^/@\s]*@/g, '://…@');
+}
+
+/**
+ * The policy that is built in: a circuit breaker. It counts real time, so a guard with a clock of its own has none
+ * unless one is handed in.
+ */
+export function defaultPolicy(clock: Clock): Policy {
+  if (clock !== systemClock) return { execute: (fn) => fn() };
+  return new Breaker();
+}
+
+/** The breaker that is built in. In health it is not even passed: it learns of the first fault by `failed`. */
+class Breaker implements Policy {
+  private troubled = false;
+  private readonly breaker = circuitBreaker(handleAll, {
+    halfOpenAfter: HALF_OPEN_AFTER_MS,
+    breaker: new ConsecutiveBreaker(FAULTS_TO_OPEN),
+  });
+
+  execute<T>(fn: () => Promise<T>): Promise<T> {
+    return this.troubled ? this.inTrouble(fn) : fn();
+  }
+
+  /** A call that did not pass the breaker failed. */
+  failed(cause: unknown): void {
+    if (this.troubled) return;
+    this.troubled = true;
+    this.breaker.execute(() => Promise.reject(cause as Error)).catch(() => undefined);
+  }
+
+  private async inTrouble<T>(fn: () => Promise<T>): Promise<T> {
+    const value = await this.breaker.execute(fn);
+    this.troubled = false;
+    return value;
+  }
+}
+
+/** Watches the answers of one backend. */
+export class Outage {
+  private down = false;
+  private rootCause: unknown;
+
+  constructor(
+    private readonly backend: string,
+    private readonly events: Events,
+    private readonly policy: Policy,
+  ) {}
+
+  /** Runs a call under the policy. A broken circuit is answered with what broke it. */
+  guarded<T>(call: () => Promise<T>): Promise<T> {
+    if (!this.down) return this.policy.execute(call);
+    return this.policy.execute(call).catch((cause: unknown) => {
+      throw isBrokenCircuitError(cause) && this.rootCause !== undefined ? this.rootCause : cause;
+    });
+  }
+
+  /** The backend said something. */
+  answered(): void {
+    if (!this.down) return;
+    this.down = false;
+    this.rootCause = undefined;
+    this.events.emit('backend-recovered', { backend: this.backend });
+  }
+
+  /** The backend could not be asked. */
+  failed(cause: unknown): void {
+    this.rootCause = cause;
+    if (this.policy instanceof Breaker) this.policy.failed(cause);
+    if (this.down) return;
+    this.down = true;
+    this.events.emit('backend-unavailable', { backend: this.backend, cause });
+  }
+}

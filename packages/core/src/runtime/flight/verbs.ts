@@ -1,0 +1,100 @@
+/**
+ * The calls to a lock backend, each verb through its coalescer. Acquires and questions pass the policy; renewals,
+ * releases and cancels never do, since they are what keeps an outage from doing harm. Every answer tells the outage
+ * watch whether the backend is there.
+ */
+import { trustMs } from '../../machine/claim.js';
+import type { Clock, Policy } from '../../port/clock.js';
+import type {
+  Claim,
+  ClaimAnswer,
+  LockBackend,
+  LockInfo,
+  LockQuery,
+  Release,
+  ReleaseAnswer,
+  Renewal,
+  RenewAnswer,
+} from '../../port/lock-backend.js';
+import { Coalescer, type Landing, type Sink, type Submitted } from './coalescer.js';
+import type { Events } from '../events.js';
+import { Outage } from './outage.js';
+import type { Scheduler } from './scheduler.js';
+
+const LONGEST_FLIGHT_MS = 5_000;
+/** Shorter than a caller of `release()` waits, so that a lost answer is asked for again in time. */
+const LONGEST_RELEASE_MS = 2_000;
+
+/** The verbs of one backend. */
+export class Verbs {
+  private readonly outage: Outage;
+  private readonly acquires: Coalescer<Claim, ClaimAnswer>;
+  private readonly renewals: Coalescer<Renewal, RenewAnswer>;
+  private readonly releases: Coalescer<Release, ReleaseAnswer>;
+
+  constructor(
+    private readonly backend: LockBackend,
+    clock: Clock,
+    events: Events,
+    policy: Policy,
+    deadlines: Scheduler,
+  ) {
+    this.outage = new Outage(backend.name, events, policy);
+    const { maxBatch, maxRenew } = backend.traits;
+    const common = { clock, deadlines, maxBatch, watch: (landing: AnyLanding) => this.watch(landing) };
+    this.acquires = new Coalescer({
+      ...common,
+      send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
+    });
+    this.renewals = new Coalescer({
+      ...common,
+      maxBatch: maxRenew ?? maxBatch,
+      together: true,
+      send: (batch) => backend.renew(batch),
+    });
+    this.releases = new Coalescer({ ...common, send: (batch) => backend.release(batch) });
+  }
+
+  acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
+    const { key, ttlMs } = claim;
+    // A grant that comes after its own deadline is of no use; until then it is.
+    const timeoutMs = Math.min(LONGEST_FLIGHT_MS, trustMs(ttlMs));
+    return this.acquires.submit(this.partition(key), key, claim, timeoutMs, sink);
+  }
+
+  /** `leaseTtlMs`: the ttl of the lease that is renewed; an extension may ask for more. */
+  renew(renewal: Renewal, leaseTtlMs: number): Promise<Landing<RenewAnswer>> {
+    const { key } = renewal;
+    return new Promise((resolve) => {
+      this.renewals.submit(this.partition(key), key, renewal, flightMs(leaseTtlMs), resolve);
+    });
+  }
+
+  release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
+    const { key } = release;
+    const timeoutMs = Math.min(flightMs(ttlMs), LONGEST_RELEASE_MS);
+    this.releases.submit(this.partition(key), key, release, timeoutMs, sink);
+  }
+
+  /** Asked as it is: questions are rare, and nothing is lost by asking twice. */
+  inspect(query: LockQuery): Promise<readonly LockInfo[]> {
+    return this.outage.guarded(() => this.backend.inspect(query));
+  }
+
+  private partition(key: string): string {
+    return this.backend.partition?.(key) ?? '';
+  }
+
+  private watch(landing: AnyLanding): void {
+    if (!landing.ok) this.outage.failed(landing.cause);
+    else if (landing.answer.status === 'failed') this.outage.failed(landing.answer.cause);
+    else this.outage.answered();
+  }
+}
+
+type AnyLanding = Landing<ClaimAnswer | RenewAnswer | ReleaseAnswer>;
+
+/** A hung flight is given up early enough for the lease to be asked for again. */
+function flightMs(ttlMs: number): number {
+  return Math.min(LONGEST_FLIGHT_MS, ttlMs / 3);
+}

@@ -1,0 +1,124 @@
+/**
+ * The waiting claims of one process on one key. However many they are, one of them speaks for all: the first in line
+ * re-sends its acquire, which refreshes every ticket of the session (L2), and so a process costs one request per key
+ * and period. Where the backend pushes, that is a third of the ticket's life; otherwise it is the poll.
+ */
+import { backoffMs } from '../../machine/backoff.js';
+import type { QueueView } from '../../machine/claim.js';
+import type { ClaimHost, WaitingClaim } from './claim-host.js';
+import type { Due } from '../flight/scheduler.js';
+
+const POLL_FROM_MS = 50;
+const POLL_SPREAD_MS = 200;
+/** A wake-up by a release in this process must not turn into a loop of polls. */
+const SHORTEST_POLL_MS = 100;
+
+/** One key that claims of this process wait for. */
+export class KeyQueue implements Due {
+  dueMonoMs = 0;
+  slot = -1;
+  /** What the backend told when the tickets were last refreshed. */
+  view: QueueView | undefined;
+  private readonly claims = new Set<WaitingClaim>();
+  private ahead = 0;
+  private failures = 0;
+  private lastAskMonoMs = -Infinity;
+  /** When the request was sent that last refreshed every ticket; a newcomer's first request refreshes its own only. */
+  private refreshedMonoMs = 0;
+  /** A third of the shortest ticket's life. */
+  private periodMs = Infinity;
+
+  constructor(
+    private readonly host: ClaimHost,
+    private readonly isPushing: () => boolean,
+  ) {}
+
+  get size(): number {
+    return this.claims.size;
+  }
+
+  /** Whether tickets stand in the backend, or claims merely poll. */
+  has(claim: WaitingClaim): boolean {
+    return this.claims.has(claim);
+  }
+
+  /** A ticket was made or refreshed. */
+  refreshed(claim: WaitingClaim, view: QueueView, ahead: number | undefined): void {
+    if (this.claims.size === 0 || this.claims.has(claim)) this.refreshedMonoMs = view.sentAt.monoMs;
+    this.join(claim);
+    // An answer that was overtaken by a newer one says nothing new.
+    if (this.view === undefined || view.sentAt.monoMs >= this.view.sentAt.monoMs) this.view = view;
+    if (claim === this.first()) this.ahead = ahead ?? 0;
+    this.scheduleNext();
+  }
+
+  /** The claim is one of those that poll. */
+  polls(claim: WaitingClaim): void {
+    this.join(claim);
+    this.ahead = 0;
+    this.scheduleNext();
+  }
+
+  failed(): void {
+    this.failures += 1;
+    this.scheduleNext();
+  }
+
+  /** The claim ended; `true`: nobody is left. */
+  leave(claim: WaitingClaim): boolean {
+    const wasFirst = claim === this.first();
+    this.claims.delete(claim);
+    if (this.claims.size === 0) {
+      this.host.waits.cancel(this);
+      return true;
+    }
+    if (!wasFirst) return false;
+    this.ahead = 0;
+    // It may have spoken just now, and its answer was its own grant: somebody has to speak for the others.
+    if (this.slot < 0) this.scheduleNext();
+    return false;
+  }
+
+  /** The tickets of the session died: everybody else asks again, in line. */
+  renewOthers(claim: WaitingClaim): void {
+    for (const other of this.claims) if (other !== claim) other.ask();
+  }
+
+  /** Asks now: a notice may have been missed, or a lock of this process was given back. */
+  wake(): void {
+    if (this.claims.size > 0) this.speak();
+  }
+
+  /** Called by the scheduler. */
+  fire(): void {
+    this.speak();
+  }
+
+  private speak(): void {
+    const first = this.first();
+    if (first === undefined || first.isAsking) return;
+    this.lastAskMonoMs = this.host.clock.now().monoMs;
+    first.ask();
+  }
+
+  private join(claim: WaitingClaim): void {
+    this.claims.add(claim);
+    this.failures = 0;
+    this.periodMs = Math.min(this.periodMs, claim.plan.ticketTtlMs / 3);
+  }
+
+  private first(): WaitingClaim | undefined {
+    return this.claims.values().next().value;
+  }
+
+  private scheduleNext(): void {
+    const { clock, random, waits } = this.host;
+    const nowMs = clock.now().monoMs;
+    const fraction = random.fraction();
+    if (this.failures > 0) return waits.schedule(this, nowMs + backoffMs(this.failures, fraction));
+    if (this.isPushing()) return waits.schedule(this, this.refreshedMonoMs + this.periodMs);
+    const turnMs = (POLL_FROM_MS + POLL_SPREAD_MS * fraction) * (1 + this.ahead);
+    const next = nowMs + Math.min(turnMs, this.periodMs);
+    waits.schedule(this, Math.max(next, this.lastAskMonoMs + SHORTEST_POLL_MS));
+  }
+}

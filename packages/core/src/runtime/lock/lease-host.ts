@@ -1,0 +1,61 @@
+/** What leases, claims and releases need from the guard around them; `Locks` implements it. */
+import type { LockBackend, Release, ReleaseAnswer, RenewAnswer } from '../../port/lock-backend.js';
+import type { LeaseState } from '../../machine/lease.js';
+import type { Clock, Random } from '../../port/clock.js';
+import type { GuardError } from '../../value/error.js';
+import type { Landing, Sink } from '../flight/coalescer.js';
+import type { Events } from '../events.js';
+import type { Scheduler } from '../flight/scheduler.js';
+
+/** What a lease is made of. */
+export interface LeaseParts {
+  readonly key: string;
+  readonly shownKey: string;
+  readonly claim: string;
+  readonly token: bigint;
+  readonly ttlMs: number;
+  /** Period of renewal, or `false`. */
+  readonly renewMs: number | false;
+  readonly state: LeaseState;
+  /** When the first renewal is due, on the monotonic clock. */
+  readonly renewDueMonoMs: number;
+}
+
+/** What names a grant to the backend. */
+export interface Grant {
+  readonly key: string;
+  readonly fullKey: string;
+  readonly claim: string;
+  readonly token: bigint;
+  readonly ttlMs: number;
+}
+
+/** A release that can be told to stop. */
+export interface OpenRelease {
+  stop(): void;
+}
+
+/** The surroundings of one guard's locks. */
+export interface LeaseHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: Events;
+  readonly backend: LockBackend;
+  readonly session: string;
+  readonly minTtlMs: number;
+  /** Renewals and deadlines of held locks: does not keep the process alive (L5). */
+  readonly leases: Scheduler;
+  /** Releases on their way; closing waits for them. */
+  readonly releasing: { add(task: OpenRelease): void; remove(task: OpenRelease): void };
+  /** Waits, retries and flights: keeps the process alive (L5). */
+  readonly waits: Scheduler;
+  renew(grant: Grant, ttlMs: number): Promise<Landing<RenewAnswer>>;
+  /** Renews whatever else is due soon, so that renewals travel together (C3). */
+  renewAlongWith(nowMonoMs: number): void;
+  release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void;
+  /** The lease is not held any more, for whatever reason. */
+  left(grant: Grant): void;
+  /** A lock of this guard was given back: somebody may wait for it here. */
+  gaveBack(fullKey: string): void;
+  unavailable(what: string, cause: unknown): GuardError;
+}

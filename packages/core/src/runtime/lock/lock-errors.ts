@@ -1,0 +1,30 @@
+/** The ways in which a claim ends without a lock, other than busy. */
+import type { ClaimEnd } from '../../machine/claim.js';
+import { GuardError } from '../../value/error.js';
+import type { ClaimRequest } from './lock-service.js';
+import { unavailable } from '../flight/outage.js';
+
+const WHY = {
+  failed: 'the backend failed',
+  'no-answer': 'no answer within the wait',
+  late: 'granted too late',
+};
+
+/** The guard takes no new work. */
+export function closedError(): GuardError {
+  return new GuardError('closed', 'the guard is closed');
+}
+
+/** The caller does not want the lock any more; its reason is the cause. */
+export function abortedError(request: ClaimRequest): GuardError {
+  const cause: unknown = request.signal?.reason;
+  return new GuardError('aborted', `the claim on ${request.shownKey} was aborted`, {
+    key: request.shownKey,
+    cause,
+  });
+}
+
+/** The backend could not be asked, or its answer was of no use. */
+export function faultError(request: ClaimRequest, end: ClaimEnd & { readonly end: 'fault' }): GuardError {
+  return unavailable(`lock ${request.shownKey} could not be asked for (${WHY[end.why]})`, end.cause);
+}

@@ -1,0 +1,295 @@
+/**
+ * The locks of one guard: the only place where claims, leases, batches, notices and the backend meet. Everything here
+ * is plumbing; what decides is in `machine/`.
+ */
+import type { ClaimEnd } from '../../machine/claim.js';
+import { granted } from '../../machine/lease.js';
+import type { Clock, Policy, Random } from '../../port/clock.js';
+import type {
+  Claim,
+  ClaimAnswer,
+  Holder,
+  LockBackend,
+  LockInfo,
+  Release,
+  ReleaseAnswer,
+  RenewAnswer,
+} from '../../port/lock-backend.js';
+import { GuardError } from '../../value/error.js';
+import type { ClaimHost, WaitingClaim } from './claim-host.js';
+import { Cancels } from './cancels.js';
+import { HeldLocks } from './held-locks.js';
+import type { Landing, Sink, Submitted } from '../flight/coalescer.js';
+import { currentFrame, holdsInContext } from '../context.js';
+import type { Events } from '../events.js';
+import { Lease } from './held-lock.js';
+import type { Grant } from './lease-host.js';
+import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
+import { abortedError, closedError, faultError } from './lock-errors.js';
+import { unavailable } from '../flight/outage.js';
+import { atMost } from '../flight/pause.js';
+import { PendingClaim } from './pending-claim.js';
+import { OpenReleases } from './release-task.js';
+import { Scheduler } from '../flight/scheduler.js';
+import { SeenTokens } from './seen-tokens.js';
+import { WaitingRoom } from './waiting-room.js';
+import { asking } from '../flight/retry.js';
+import { Verbs } from '../flight/verbs.js';
+
+const INSPECT_BUDGET_MS = 5_000;
+/** What the locks of a guard are made of. */
+export interface LocksOptions {
+  readonly backend: LockBackend;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: Events;
+  readonly policy: Policy;
+  readonly session: string;
+  readonly label: string;
+}
+
+/** Locks of one guard. */
+export class Locks implements LockService, ClaimHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: Events;
+  readonly backend: LockBackend;
+  readonly session: string;
+  readonly holder: Holder;
+  readonly minTtlMs: number;
+  readonly leases: Scheduler;
+  readonly waits: Scheduler;
+  readonly cancels: Cancels;
+  readonly releasing = new OpenReleases();
+  readonly room: WaitingRoom;
+  private readonly held: HeldLocks;
+  private readonly pending = new Map<string, WaitingClaim>();
+  private readonly seen = new SeenTokens();
+  private readonly verbs: Verbs;
+  private claimCount = 0;
+  private phase: 'open' | 'closing' | 'closed' = 'open';
+
+  constructor(options: LocksOptions) {
+    const { backend, clock, events } = options;
+    this.backend = backend;
+    this.clock = clock;
+    this.random = options.random;
+    this.events = events;
+    this.session = options.session;
+    this.holder = { label: options.label };
+    this.minTtlMs = backend.traits.minTtlMs;
+    this.leases = new Scheduler(clock, false);
+    this.waits = new Scheduler(clock, true);
+    this.verbs = new Verbs(backend, clock, events, options.policy, this.waits);
+    this.held = new HeldLocks(clock, this.leases);
+    this.cancels = new Cancels(this, new Scheduler(clock, false));
+    this.room = new WaitingRoom(this);
+  }
+
+  get backendName(): string {
+    return this.backend.name;
+  }
+
+  claim(request: ClaimRequest): Promise<ClaimOutcome> {
+    const { signal } = request;
+    const nested = currentFrame() !== undefined;
+    if (this.phase === 'closed' || (this.phase === 'closing' && !nested))
+      return Promise.reject(closedError());
+    if (signal?.aborted) return Promise.reject(abortedError(request));
+    if (request.waitMs > 0 && holdsInContext(this.backend, request.key)) {
+      const message = `lock ${request.shownKey} is held by the code that asks for it: waiting would never end`;
+      return Promise.reject(new GuardError('would-deadlock', message, { key: request.shownKey }));
+    }
+    return new Promise((resolve, reject) => {
+      const startedAt = this.clock.now();
+      const unlisten = signal && this.room.onAbort(signal, () => claim.giveUp('aborted'));
+      const claim = new PendingClaim(
+        this,
+        request,
+        (end) => {
+          unlisten?.();
+          this.ended(claim, end, resolve, reject);
+        },
+        startedAt,
+        nested,
+      );
+      this.pending.set(claim.id, claim);
+      claim.start();
+    });
+  }
+
+  async inspect(keys: readonly string[]): Promise<readonly LockInfo[]> {
+    if (this.phase === 'closed') throw closedError();
+    return asking(this, INSPECT_BUDGET_MS, 'inspecting locks', () => this.verbs.inspect({ keys }));
+  }
+
+  /** Takes a lock away from whoever holds it. `true`: there was a holder. */
+  async forceRelease(key: string): Promise<boolean> {
+    const [info] = await this.inspect([key]);
+    if (info?.lease === undefined) return false;
+    const { lease } = info;
+    return asking(this, INSPECT_BUDGET_MS, 'releasing a lock by force', async () => {
+      const [answer] = await this.backend.release([lease]);
+      if (answer?.status === 'failed') throw answer.cause;
+      return answer?.status === 'released';
+    });
+  }
+
+  /** Refuses new claims and ends the waiting ones, except those of work that is under a lock and wants to finish. */
+  stopClaiming(): void {
+    this.phase = 'closing';
+    for (const claim of [...this.pending.values()]) if (!claim.nested) claim.giveUp('closed');
+  }
+
+  /** Gives back the locks that were handed out to the application: their holders are told first. */
+  closeHandles(): void {
+    this.held.closeHandles();
+  }
+
+  /** Tells everybody who still works under a lock that it is lost. */
+  dropAll(): void {
+    this.phase = 'closed';
+    for (const claim of [...this.pending.values()]) claim.giveUp('closed');
+    this.held.dropAll();
+  }
+
+  /** Waits at most `budgetMs` for releases and cancels, and for a stream that does not open or close; lets go of all. */
+  async close(budgetMs: number): Promise<void> {
+    await atMost(this.clock, budgetMs, Promise.all([this.releasing.drained(), this.cancels.drained()]));
+    this.releasing.stop();
+    this.cancels.clear();
+    await atMost(this.clock, budgetMs, this.room.close());
+  }
+
+  // What leases and claims ask for.
+
+  acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
+    return this.verbs.acquire(claim, sink);
+  }
+
+  renew(grant: Grant, ttlMs: number): Promise<Landing<RenewAnswer>> {
+    const { fullKey: key, claim, token } = grant;
+    return this.verbs.renew({ key, claim, token, session: this.session, ttlMs }, grant.ttlMs);
+  }
+
+  renewAlongWith(nowMonoMs: number): void {
+    this.held.renewAlongWith(nowMonoMs);
+  }
+
+  release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
+    this.verbs.release(release, ttlMs, sink);
+  }
+
+  left(grant: Grant): void {
+    this.held.remove(grant.claim);
+  }
+
+  gaveBack(fullKey: string): void {
+    this.room.gaveBack(fullKey);
+  }
+
+  unavailable(what: string, cause: unknown): GuardError {
+    return unavailable(what, cause);
+  }
+
+  nextClaimId(): string {
+    this.claimCount += 1;
+    return `${this.session}.${this.claimCount.toString(36)}`;
+  }
+
+  floorOf(fullKey: string): bigint | undefined {
+    const seen = this.backend.traits.floor ? this.seen.get(fullKey) : undefined;
+    return seen === undefined ? undefined : seen + 1n;
+  }
+
+  wentBack(fullKey: string, token: bigint): unknown {
+    const seen = this.seen.get(fullKey);
+    if (seen === undefined || token > seen) return undefined;
+    return new Error(`the backend granted token ${token} after ${seen}: its counter went back`);
+  }
+
+  forget(claim: WaitingClaim): void {
+    this.pending.delete(claim.id);
+  }
+
+  remember(claim: WaitingClaim): void {
+    this.pending.set(claim.id, claim);
+  }
+
+  // Notices.
+
+  /** A ticket was handed the lock. */
+  noticedGrant(claimId: string, token: bigint): void {
+    const claim = this.pending.get(claimId);
+    // A token that went back is no reason to believe: the next answer of the backend will say what is wrong.
+    if (claim !== undefined && this.wentBack(claim.request.key, token) === undefined) claim.noticed(token);
+  }
+
+  /** A claim does not hold the lock any more. */
+  noticedLoss(claimId: string): void {
+    this.held.get(claimId)?.refused();
+    this.pending.get(claimId)?.ask();
+  }
+
+  private ended(
+    claim: PendingClaim,
+    end: ClaimEnd,
+    resolve: (outcome: ClaimOutcome) => void,
+    reject: (error: GuardError) => void,
+  ): void {
+    this.pending.delete(claim.id);
+    this.room.leave(claim);
+    const { request } = claim;
+    switch (end.end) {
+      case 'granted':
+        return resolve({ status: 'granted', lock: this.hold(claim, end) });
+      case 'busy':
+        if (claim.plan.waits) this.tellCancelled(request, 'timeout');
+        return resolve({ status: 'busy', ...claim.busy });
+      case 'aborted':
+        this.tellCancelled(request, 'aborted');
+        return reject(abortedError(request));
+      case 'closed':
+        this.tellCancelled(request, 'closed');
+        return reject(closedError());
+      case 'fault':
+        this.tellCancelled(request, end.why === 'late' ? 'late' : 'failed');
+        return reject(faultError(request, end));
+    }
+  }
+
+  private hold(claim: PendingClaim, end: ClaimEnd & { end: 'granted' }): Lease {
+    const { request, plan } = claim;
+    this.seen.saw(request.key, end.token);
+    // A hand-over lasts a ticket's life only, so its first renewal is due within a third of that.
+    const firstMs = end.handedOver
+      ? plan.ticketTtlMs / 3
+      : request.renewMs === false
+        ? Infinity
+        : request.renewMs;
+    const lease = new Lease(this, {
+      key: request.key,
+      shownKey: request.shownKey,
+      claim: claim.id,
+      token: end.token,
+      ttlMs: request.ttlMs,
+      renewMs: request.renewMs,
+      state: granted(end.trust),
+      renewDueMonoMs: end.trust.sentAt.monoMs + firstMs,
+    });
+    this.held.add(lease);
+    if (this.events.has('lock-granted')) {
+      const waitedMs = this.clock.now().monoMs - plan.startedAt.monoMs;
+      this.events.emit('lock-granted', { key: request.shownKey, token: end.token, waitedMs });
+    }
+    return lease;
+  }
+
+  private tellCancelled(
+    request: ClaimRequest,
+    reason: 'aborted' | 'timeout' | 'failed' | 'closed' | 'late',
+  ): void {
+    if (this.events.has('claim-cancelled'))
+      this.events.emit('claim-cancelled', { key: request.shownKey, reason });
+  }
+}

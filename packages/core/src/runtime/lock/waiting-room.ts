@@ -1,0 +1,154 @@
+/**
+ * Everything that claims of this process wait for: one queue per key, one stream of notices for all of them, one
+ * listener per abort signal however many claims share it.
+ */
+import type { QueueView } from '../../machine/claim.js';
+import { backoffMs } from '../../machine/backoff.js';
+import type { Notice, Subscription } from '../../port/lock-backend.js';
+import { KeyQueue } from './key-queue.js';
+import type { ClaimHost, Room, WaitingClaim } from './claim-host.js';
+
+/** The waiting claims of one guard. */
+export class WaitingRoom implements Room {
+  private readonly queues = new Map<string, KeyQueue>();
+  private readonly aborts = new Map<
+    AbortSignal,
+    { readonly listeners: Set<() => void>; readonly end: () => void }
+  >();
+  private subscription: Promise<Subscription | undefined> | undefined;
+  private pushing = false;
+  private failures = 0;
+  private closed = false;
+  private readonly resubscribe = { dueMonoMs: 0, slot: -1, fire: (): void => this.subscribe() };
+
+  constructor(private readonly locks: ClaimHost) {}
+
+  queued(claim: WaitingClaim, view: QueueView, ahead: number | undefined, renewed: boolean): void {
+    const queue = this.queueOf(claim);
+    if (!queue.has(claim)) {
+      const { events } = this.locks;
+      if (events.has('claim-queued')) {
+        events.emit('claim-queued', {
+          key: claim.request.shownKey,
+          ...(ahead === undefined ? undefined : { ahead }),
+        });
+      }
+    }
+    queue.refreshed(claim, view, ahead);
+    if (renewed) queue.renewOthers(claim);
+    this.subscribe();
+  }
+
+  polls(claim: WaitingClaim): void {
+    this.queueOf(claim).polls(claim);
+  }
+
+  failed(claim: WaitingClaim): void {
+    this.queues.get(claim.request.key)?.failed();
+  }
+
+  leave(claim: WaitingClaim): void {
+    const { key } = claim.request;
+    if (this.queues.get(key)?.leave(claim)) this.queues.delete(key);
+  }
+
+  viewOf(claim: WaitingClaim): QueueView | undefined {
+    return this.queues.get(claim.request.key)?.view;
+  }
+
+  /** A lock of this process was given back. Where nobody is told by a message, the next in line here asks at once. */
+  gaveBack(fullKey: string): void {
+    if (!this.pushing) this.queues.get(fullKey)?.wake();
+  }
+
+  /** Calls `listener` when the signal aborts. Returns a function that takes the wish back. */
+  onAbort(signal: AbortSignal, listener: () => void): () => void {
+    const shared = this.aborts.get(signal) ?? this.listen(signal);
+    shared.listeners.add(listener);
+    return () => {
+      shared.listeners.delete(listener);
+      if (shared.listeners.size === 0) shared.end();
+    };
+  }
+
+  /** Ends the stream of notices. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.locks.waits.cancel(this.resubscribe);
+    const subscription = await this.subscription;
+    await subscription?.close();
+  }
+
+  private queueOf(claim: WaitingClaim): KeyQueue {
+    const { key } = claim.request;
+    let queue = this.queues.get(key);
+    if (queue === undefined) {
+      queue = new KeyQueue(this.locks, () => this.pushing);
+      this.queues.set(key, queue);
+    }
+    return queue;
+  }
+
+  private listen(signal: AbortSignal): { readonly listeners: Set<() => void>; readonly end: () => void } {
+    const listeners = new Set<() => void>();
+    const onAbort = (): void => {
+      end();
+      for (const listener of [...listeners]) listener();
+    };
+    const end = (): void => {
+      signal.removeEventListener('abort', onAbort);
+      this.aborts.delete(signal);
+    };
+    signal.addEventListener('abort', onAbort);
+    const shared = { listeners, end };
+    this.aborts.set(signal, shared);
+    return shared;
+  }
+
+  /** Opens the stream once there is something to wait for, and keeps it: the next wait must not miss its message. */
+  private subscribe(): void {
+    const { backend, session } = this.locks;
+    if (this.closed || this.subscription !== undefined || backend.subscribe === undefined) return;
+    this.subscription = backend
+      .subscribe(session, (notice) => this.noticed(notice))
+      .then(
+        (subscription) => {
+          this.failures = 0;
+          this.opened();
+          return subscription;
+        },
+        (error: unknown) => {
+          this.subscriptionFailed(error);
+          return undefined;
+        },
+      );
+  }
+
+  private opened(): void {
+    this.pushing = true;
+    // Whatever was handed over before the stream was open told nobody.
+    for (const queue of this.queues.values()) queue.wake();
+  }
+
+  private subscriptionFailed(error: unknown): void {
+    this.subscription = undefined;
+    this.failures += 1;
+    const { clock, events, random, waits } = this.locks;
+    events.emit('error', { error, during: 'subscribing to notices' });
+    if (this.closed || this.queues.size === 0) return;
+    waits.schedule(this.resubscribe, clock.now().monoMs + backoffMs(this.failures, random.fraction()));
+  }
+
+  private noticed(notice: Notice): void {
+    switch (notice.type) {
+      case 'granted':
+        return this.locks.noticedGrant(notice.claim, notice.token);
+      case 'lost':
+        return this.locks.noticedLoss(notice.claim);
+      case 'gap':
+        this.pushing = notice.open;
+        for (const queue of this.queues.values()) queue.wake();
+        return;
+    }
+  }
+}

@@ -1,0 +1,254 @@
+/**
+ * From a wish to a run that is running under its lock, or to the reason why not.
+ *
+ * Create → lock → running is the order. Where a store can create a record as running in one step, an uncontended call
+ * tries the lock first and saves a trip (C5); it only tries: whoever finds the lock busy creates its record, and waits
+ * as a run that everybody can see.
+ */
+import { type Admission, admit, type LeftAlone } from '../../machine/run-admission.js';
+import type { SkipReason } from '../../api/run.js';
+import type { Worker } from '../../machine/run-move.js';
+import type { StoredRun } from '../../machine/run-record.js';
+import { GuardError } from '../../value/error.js';
+import { closedError } from '../lock/lock-errors.js';
+import type { ClaimOutcome, HeldLock } from '../lock/lock-service.js';
+import { runCompensation } from './run-compensation.js';
+import { askerOf, CRASH, type Entry, type EntryTerms, moveFor } from './run-entry-terms.js';
+import { emit, lockKeyOf, type RunHost, tellEnd, workerUnder } from './run-host.js';
+
+/** How often a record may move under somebody who tries to get hold of it. */
+const MAX_ROUNDS = 16;
+
+type Busy = ClaimOutcome & { readonly status: 'busy' };
+
+/**
+ * Gets a run running. Whatever it answers or throws, no lock is left behind except in `entered`.
+ *
+ * @throws GuardError `unavailable`, `would-deadlock`, `closed`.
+ */
+export function enter(host: RunHost, terms: EntryTerms): Promise<Entry> {
+  return new Entering(host, terms).run();
+}
+
+class Entering {
+  private readonly lockKey: string;
+  private stored: StoredRun | undefined;
+  private mine: boolean;
+  private lock: HeldLock | undefined;
+  /** The lock was tried a moment ago, without waiting, and was busy. */
+  private tried: Busy | undefined;
+  private joined = false;
+  private unguarded = false;
+  /** The fault with which the lock backend could not be asked. */
+  private outage: unknown;
+
+  constructor(
+    private readonly host: RunHost,
+    private readonly terms: EntryTerms,
+  ) {
+    this.lockKey = lockKeyOf(host.namespace, terms.run);
+    this.stored = terms.given;
+    this.mine = terms.mine ?? false;
+  }
+
+  async run(): Promise<Entry> {
+    let entry: Entry | undefined;
+    try {
+      entry = await this.enter().catch((error: unknown) => this.unavailable(error));
+      return entry;
+    } catch (error) {
+      // The caller is told by the error; the record says it too, where the store can be reached.
+      if (this.terms.given === undefined) await this.skip(codeOf(error)).catch(() => undefined);
+      throw this.host.stopSignal.aborted && GuardError.is(error, 'aborted') ? closedError() : error;
+    } finally {
+      if (entry?.entered !== true) await this.lock?.release();
+    }
+  }
+
+  private async enter(): Promise<Entry> {
+    if (this.stored === undefined && this.host.book.canCreateRunning && !this.unguarded) {
+      const outcome = await this.claim(0);
+      if (outcome.status === 'busy') this.tried = outcome;
+    }
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const stored = this.stored ?? (await this.create());
+      if (this.mine && stored.run.state === 'running') return this.enteredAs('run-started', stored);
+      const asker = askerOf(this.host, this.terms, stored.run, this.mine);
+      const admission = admit(stored.run, asker, await this.host.time.now());
+      const entry =
+        admission.act === 'leave' ? await this.leave(admission.why) : await this.act(admission, stored);
+      if (entry !== undefined) return entry;
+    }
+    return this.left('busy');
+  }
+
+  private async create(): Promise<StoredRun> {
+    const start = this.lock !== undefined || this.unguarded ? { start: this.worker() } : {};
+    const answer = await this.host.book.create({ type: 'create', run: this.terms.run, ...start });
+    this.stored = answer.stored;
+    this.mine = answer.created;
+    return answer.stored;
+  }
+
+  /** Leaves the record alone; who wants its result waits once for the lock of whoever works on it. */
+  private async leave(why: LeftAlone): Promise<Entry | undefined> {
+    const { policy, waitMs } = this.terms;
+    const joins = policy.onDuplicate === 'result' && (why === 'running' || why === 'pending');
+    if (!joins || this.joined || waitMs === 0 || this.lock !== undefined) return this.left(why);
+    this.joined = true;
+    await this.claim(waitMs);
+    await this.reread();
+    return this.stored === undefined || this.lock !== undefined ? undefined : this.leftAsItIs(why);
+  }
+
+  /** One step with the record; `undefined`: look at it again. */
+  private async act(
+    admission: Exclude<Admission, { act: 'leave' }>,
+    stored: StoredRun,
+  ): Promise<Entry | undefined> {
+    const { act } = admission;
+    if (act === 'expire') return this.expire(stored);
+    if (this.unguarded && act === 'take-over') return this.left('running');
+    // Waiting may have taken long: what was right before it is judged again after it.
+    if (this.lock === undefined && !this.unguarded) return this.take(act === 'take-over');
+    // The old attempt of this very node has not settled: no new one before that.
+    if (this.host.active.has(stored.run)) return this.left('running');
+    const goOn = (): boolean => this.lock === undefined || this.lock.isHeld();
+    const wish = moveFor(act, stored.run, this.terms, this.worker());
+    const moved = await this.host.book.move(stored, wish, { goOn });
+    if (moved.status === 'refused') return this.left('busy');
+    this.stored = moved.stored ?? undefined;
+    this.mine = moved.status === 'moved';
+    if (moved.status === 'moved') return this.afterMove(act, moved.stored);
+    return this.stored === undefined && this.terms.given !== undefined ? this.left('busy') : undefined;
+  }
+
+  private async afterMove(act: Admission['act'], stored: StoredRun): Promise<Entry | undefined> {
+    const crashed = act === 'take-over';
+    if (stored.run.state === 'running')
+      return this.enteredAs(crashed ? 'run-taken-over' : 'run-started', stored);
+    tellEnd(this.host, stored.run, crashed ? CRASH : undefined);
+    const { compensate, policy } = this.terms;
+    if (compensate === undefined || stored.run.state !== 'failed') return undefined;
+    const by = this.worker();
+    this.stored = await runCompensation(this.host, { stored, by, lock: this.lock, policy, compensate });
+    return undefined;
+  }
+
+  private async expire(stored: StoredRun): Promise<Entry | undefined> {
+    const moved = await this.host.book.move(stored, { type: 'expire', reason: 'startingDeadline' });
+    this.stored = moved.stored ?? undefined;
+    this.mine = false;
+    if (moved.status !== 'moved') return this.stored === undefined ? this.left('busy') : undefined;
+    emit(this.host, 'run-expired', { run: moved.stored.run });
+    return this.left('expired');
+  }
+
+  /** Gets the lock, or says why not. `fromOther`: the record is running, and only its orphan could be had. */
+  private async take(fromOther: boolean): Promise<Entry | undefined> {
+    const { waitMs, sweeping, policy, given, canGoOn } = this.terms;
+    const waits = !fromOther || sweeping === true || policy.onDuplicate === 'result' ? waitMs : 0;
+    const outcome = waits === 0 && this.tried !== undefined ? this.tried : await this.claim(waits);
+    this.tried = undefined;
+    if (outcome.status === 'granted') return undefined;
+    if (sweeping) return this.left('busy');
+    if (fromOther) {
+      if (waits > 0) await this.reread();
+      return this.leftAsItIs('running');
+    }
+    const blockedBy = given === undefined ? await this.overlapping(outcome) : undefined;
+    if (blockedBy !== undefined) return this.skipped('overlap', blockedBy);
+    // Nobody can say that a run holds it: a release on its way, a claim before its record, a node that died.
+    const again = await this.claim(this.host.sweepIntervalMs);
+    if (again.status === 'granted') return undefined;
+    if (!this.mine) return this.left('busy');
+    return canGoOn ? this.left('pending') : this.skipped('busy');
+  }
+
+  /** The key of the other run that holds the lock, if its record says that it is running. */
+  private async overlapping(busy: Busy): Promise<string | undefined> {
+    const key = busy.holder?.run;
+    const { task, keyed } = this.terms.run;
+    if (key === undefined || keyed === true || key === this.stored?.run.key) return undefined;
+    const other = await this.host.book.get({ task, key });
+    return other?.run.state === 'running' ? key : undefined;
+  }
+
+  private async skipped(reason: 'overlap' | 'busy', blockedBy?: string): Promise<Entry> {
+    await this.skip(reason, blockedBy);
+    return this.left(reason);
+  }
+
+  /** Records why one's own pending run did not happen. For an occurrence that is final, so only overlap says it. */
+  private async skip(reason: string, blockedBy?: string): Promise<void> {
+    const { stored } = this;
+    if (!this.mine || stored?.run.state !== 'pending') return;
+    if (stored.run.scheduledForMs !== undefined && reason !== 'overlap') return;
+    const blocked = blockedBy === undefined ? {} : { blockedBy };
+    const moved = await this.host.book.move(stored, { type: 'skip', reason, ...blocked });
+    this.stored = moved.stored ?? undefined;
+  }
+
+  /** The lock backend cannot be asked: the task says what then. */
+  private async unavailable(error: unknown): Promise<Entry> {
+    const { policy, sweeping, run } = this.terms;
+    if (error !== this.outage || sweeping || policy.onUnavailable === 'throw') throw error;
+    if (policy.onUnavailable === 'skip') {
+      if (this.stored === undefined) await this.create();
+      await this.skip('unavailable');
+      return this.left('unavailable');
+    }
+    this.unguarded = true;
+    const entry = await this.enter();
+    if (entry.entered) emit(this.host, 'run-unguarded', { task: run.task, key: run.key, cause: error });
+    return entry;
+  }
+
+  private async claim(waitMs: number): Promise<ClaimOutcome> {
+    const { policy, run } = this.terms;
+    const { locks, stopSignal: signal } = this.host;
+    const shownKey = run.keyed ? `${run.task} ${run.key}` : run.task;
+    const { ttlMs } = policy;
+    const request = { key: this.lockKey, shownKey, ttlMs, waitMs, renewMs: ttlMs / 3, signal, run: run.key };
+    try {
+      const outcome = await locks.claim(request);
+      if (outcome.status === 'granted') this.lock = outcome.lock;
+      return outcome;
+    } catch (error) {
+      if (GuardError.is(error, 'unavailable')) this.outage = error;
+      throw error;
+    }
+  }
+
+  private async reread(): Promise<void> {
+    const { task, key } = this.terms.run;
+    const before = this.stored?.version;
+    this.stored = (await this.host.book.get({ task, key })) ?? undefined;
+    if (this.stored?.version !== before) this.mine = false;
+  }
+
+  private worker(): Worker {
+    return workerUnder(this.host, this.lockKey, this.lock);
+  }
+
+  private async enteredAs(event: 'run-started' | 'run-taken-over', stored: StoredRun): Promise<Entry> {
+    // A slow store can use up a lease: work never begins under a lock that is not held.
+    await this.lock?.assertHeldSoon();
+    emit(this.host, event, { run: stored.run });
+    return { entered: true, stored, by: this.worker(), lock: this.lock };
+  }
+
+  /** The record may have come to its end while somebody waited for its lock. */
+  private leftAsItIs(reason: LeftAlone): Entry {
+    const state = this.stored?.run.state;
+    return this.left(state === undefined || state === 'pending' || state === 'running' ? reason : state);
+  }
+
+  private left(reason: SkipReason): Entry {
+    return { entered: false, reason, stored: this.stored };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return GuardError.is(error) ? error.code : 'error';
+}

@@ -1,0 +1,161 @@
+/**
+ * The state of one guard: reads and writes in batches, repeated within a bounded time. A write carries an id that the
+ * store keeps, so a repetition of a write that was applied is recognised; where that is not certain any more, the
+ * answer is "in doubt" and never "somebody was faster" (S4).
+ */
+import { backoffMs } from '../../machine/backoff.js';
+import type { Clock, Policy, Random } from '../../port/clock.js';
+import type { Subscription } from '../../port/lock-backend.js';
+import type {
+  StateChange,
+  StatePage,
+  StateStore,
+  StateWrite,
+  StoredEntry,
+  WriteAnswer,
+} from '../../port/state-store.js';
+import { GuardError } from '../../value/error.js';
+import { Coalescer, type Landing } from '../flight/coalescer.js';
+import type { Events } from '../events.js';
+import { closedError } from '../lock/lock-errors.js';
+import { Outage, isPermanent, unavailable } from '../flight/outage.js';
+import { pause } from '../flight/pause.js';
+import { retrying, type RetryHost } from '../flight/retry.js';
+import { Scheduler } from '../flight/scheduler.js';
+
+/** How long a call goes on trying. */
+const BUDGET_MS = 5_000;
+const FLIGHT_MS = 2_000;
+
+/** What became of a write that was not a fault. */
+export type WriteOutcome = Exclude<WriteAnswer, { readonly status: 'failed' }>;
+
+/** What the state of a guard is made of. */
+export interface StatesOptions {
+  readonly store: StateStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: Events;
+  readonly policy: Policy;
+}
+
+/** The state of one guard. */
+export class States implements RetryHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  private readonly store: StateStore;
+  private readonly outage: Outage;
+  private readonly waits: Scheduler;
+  private readonly reads: Coalescer<string, { readonly entry: StoredEntry | null }>;
+  private readonly writes: Coalescer<StateWrite, WriteAnswer>;
+  private closed = false;
+
+  constructor({ store, clock, random, events, policy }: StatesOptions) {
+    this.store = store;
+    this.clock = clock;
+    this.random = random;
+    this.outage = new Outage(store.name, events, policy);
+    this.waits = new Scheduler(clock, true);
+    const common = { clock, deadlines: this.waits, maxBatch: store.traits.maxBatch };
+    this.reads = new Coalescer({
+      ...common,
+      send: (keys) => this.watched(async () => (await store.read(keys)).map((entry) => ({ entry }))),
+    });
+    this.writes = new Coalescer({ ...common, send: (writes) => this.watched(() => store.write(writes)) });
+  }
+
+  /** The newest entry, or `null`. */
+  async read(key: string): Promise<StoredEntry | null> {
+    const ask = async (): Promise<StoredEntry | null> => {
+      const landing = await new Promise<Landing<{ readonly entry: StoredEntry | null }>>((resolve) => {
+        this.reads.submit('', key, key, FLIGHT_MS, resolve);
+      });
+      if (!landing.ok) throw landing.cause;
+      return landing.answer.entry;
+    };
+    this.refuseWhenClosed();
+    return retrying(this, BUDGET_MS, `reading state`, ask);
+  }
+
+  /**
+   * Writes; `stillAllowed` is asked before every sending and throws where a lock was lost meanwhile.
+   *
+   * @throws GuardError `unavailable`, with `inDoubt` where a sending may have been applied.
+   */
+  async write(write: StateWrite, stillAllowed: () => Promise<void>): Promise<WriteOutcome> {
+    this.refuseWhenClosed();
+    const endMonoMs = this.clock.now().monoMs + BUDGET_MS;
+    for (let failures = 0; ;) {
+      await allowedOrDoubt(stillAllowed, failures > 0);
+      const landing = await new Promise<Landing<WriteAnswer>>((resolve) => {
+        this.writes.submit('', write.key, write, FLIGHT_MS, resolve);
+      });
+      if (landing.ok && landing.answer.status !== 'failed') return certain(landing.answer, failures > 0);
+      const cause = causeOf(landing);
+      failures += 1;
+      const pauseMs = backoffMs(failures, this.random.fraction());
+      if (isPermanent(cause) || this.clock.now().monoMs + pauseMs >= endMonoMs) {
+        throw unavailable('writing state', cause, true);
+      }
+      await pause(this.clock, pauseMs);
+    }
+  }
+
+  /** One page of a listing. */
+  async scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
+    this.refuseWhenClosed();
+    return retrying(this, BUDGET_MS, 'listing state', () =>
+      this.watched(() => this.store.scan(prefix, cursor, limit)),
+    );
+  }
+
+  async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
+    this.refuseWhenClosed();
+    return retrying(this, BUDGET_MS, 'watching state', () => this.store.watch(prefix, listener));
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  private refuseWhenClosed(): void {
+    if (this.closed) throw closedError();
+  }
+
+  private async watched<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await this.outage.guarded(call);
+      this.outage.answered();
+      return answer;
+    } catch (cause) {
+      this.outage.failed(cause);
+      throw cause;
+    }
+  }
+}
+
+/** A conflict of a write that was sent before may be with itself, overwritten by others since. */
+function certain(answer: WriteOutcome, resent: boolean): WriteOutcome {
+  if (answer.status !== 'conflict' || !(resent || answer.resent)) return answer;
+  const message =
+    'a write was sent more than once, and the entry has moved on: nobody knows whether it was applied';
+  throw new GuardError('unavailable', message, { inDoubt: true });
+}
+
+async function allowedOrDoubt(stillAllowed: () => Promise<void>, sent: boolean): Promise<void> {
+  try {
+    await stillAllowed();
+  } catch (error) {
+    if (!sent || !GuardError.is(error)) throw error;
+    throw new GuardError(error.code, 'the lock was lost while a write under it was in doubt', {
+      cause: error,
+      inDoubt: true,
+      ...(error.key === undefined ? undefined : { key: error.key }),
+    });
+  }
+}
+
+function causeOf(landing: Landing<WriteAnswer>): unknown {
+  if (!landing.ok) return landing.cause;
+  return landing.answer.status === 'failed' ? landing.answer.cause : undefined;
+}
