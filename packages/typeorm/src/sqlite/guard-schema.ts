@@ -7,8 +7,12 @@ import { GuardError } from '@guard/core';
 import type { SqliteDatabase } from '../driver.js';
 import { APPLICATION_ID, CREATE_GUARD_FILE, SCHEMA_VERSION } from '../statements/sqlite-guard-file.js';
 
+/** A checkpoint syncs two files and stops the writer meanwhile: it comes when the log has 16 MB, not four. */
+const CHECKPOINT_PAGES = 4_000;
+
 /** Brings a file that was just opened to WAL and to the schema; several processes may do so at once. */
 export function prepareGuardFile(database: SqliteDatabase): void {
+  database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   if (database.pragma('user_version', { simple: true }) === 0) create(database);
   const version = database.pragma('user_version', { simple: true });
   if (database.pragma('application_id', { simple: true }) !== APPLICATION_ID || version !== SCHEMA_VERSION) {
