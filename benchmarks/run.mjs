@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { run } from '../scripts/lib/run.mjs';
 import { memoryContenders } from './src/memory.mjs';
 import { sqliteContenders } from './src/sqlite.mjs';
+import { sqliteProcesses } from './src/sqlite-processes.mjs';
 import { measure } from './src/measure.mjs';
 import { machine, print, rowsOf, versions } from './src/report.mjs';
 
@@ -42,6 +43,8 @@ for (const backend of backends) {
     await stage.close();
   }
 }
+if (backends.includes('sqlite') && scenarios.includes('throughput'))
+  rows.push(...(await sqliteProcesses(values)));
 const report = { machine: machine(), versions: versions(), seed: Number(values.seed), rows };
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
 process.exit(rows.some(({ metric, value }) => metric === 'violations' && value > 0) ? 1 : 0);
