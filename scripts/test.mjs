@@ -1,6 +1,6 @@
 // `npm test`: everything between a fresh clone and a verdict. Uses nothing but Node until dependencies are installed.
 import { checkNativeModule, install, whyInstall } from './lib/install.mjs';
-import { runJest } from './lib/jest.mjs';
+import { runJestProject } from './lib/jest.mjs';
 import { run, runNodeTool } from './lib/run.mjs';
 import { provideServerPrograms } from './lib/server-programs.mjs';
 import { Stages } from './lib/stages.mjs';
@@ -34,7 +34,7 @@ async function dependenciesAreThere() {
 }
 
 async function test(project) {
-  const { ok, passed, failed, skipped } = await runJest(project);
+  const { ok, passed, failed, skipped } = await runJestProject(project);
   totals.passed += passed;
   totals.failed += failed;
   totals.skipped += skipped;

@@ -5,23 +5,29 @@ import { join } from 'node:path';
 import { readJson } from './repo.mjs';
 import { runNodeTool } from './run.mjs';
 
-/** Runs one jest project. A test file that could not even be loaded counts as one failed test. */
-export async function runJest(project) {
+/** Runs one project of jest. */
+export function runJestProject(project) {
+  return runJest(['--selectProjects', project]);
+}
+
+/** Runs jest. A test file that could not even be loaded counts as one failed test. `options` as in `runNodeTool`. */
+export async function runJest(args, options) {
   const folder = mkdtempSync(join(tmpdir(), 'guard-jest-'));
   const file = join(folder, 'result.json');
   try {
-    const { code } = await runNodeTool('jest/bin/jest.js', [
-      ...['--selectProjects', project],
-      ...['--json', '--outputFile', file],
-      '--testLocationInResults',
-    ]);
-    if (!existsSync(file)) return { ok: false, passed: 0, failed: 1, skipped: 0 };
+    const { code, output } = await runNodeTool(
+      'jest/bin/jest.js',
+      [...args, ...['--json', '--outputFile', file], '--testLocationInResults'],
+      options,
+    );
+    if (!existsSync(file)) return { ok: false, passed: 0, failed: 1, skipped: 0, output };
     const result = readJson(file);
     return {
       ok: code === 0 && result.success,
       passed: result.numPassedTests,
       failed: result.numFailedTests + result.numRuntimeErrorTestSuites,
       skipped: result.numPendingTests + result.numTodoTests,
+      output,
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });

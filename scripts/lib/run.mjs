@@ -26,8 +26,8 @@ export function run(command, args, { cwd = root, env = process.env, capture = fa
 }
 
 /** Runs a tool of node_modules by its file, so that no shim or PATH decides which version runs. */
-export function runNodeTool(file, args, options) {
-  return run(process.execPath, [resolveTool(file), ...args], options);
+export function runNodeTool(file, args, { node = process.execPath, ...options } = {}) {
+  return run(node, [resolveTool(file), ...args], options);
 }
 
 function resolveTool(file) {
