@@ -104,10 +104,18 @@ export function guardFor(method: GuardedMethod, self: unknown): Guard {
     if (bound !== undefined) return bound as Guard;
   }
   if (processState.defaultGuard !== undefined) return processState.defaultGuard as Guard;
-  const name = isObject(self) ? `${classNameOf(classOf(self))}.${String(method.key)}` : String(method.key);
   throw new GuardError(
     'not-bound',
-    `${name} has no guard: call bindGuard(instance, guard), setDefaultGuard(guard), or give it the option 'guard'`,
+    `${calledBy(method, self)} has no guard: call bindGuard(instance, guard), setDefaultGuard(guard), or give it the option 'guard'`,
+  );
+}
+
+/** What a person knows the method or function by. */
+function calledBy({ givenName, key, kind }: GuardedMethod, self: unknown): string {
+  if (isObject(self)) return `${classNameOf(classOf(self))}.${String(key)}`;
+  return (
+    givenName ??
+    (String(key) || `a function without a name, given to ${kind === 'locked' ? 'locked' : 'singleRun'}(),`)
   );
 }
 

@@ -8,6 +8,7 @@ import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
 import { NO_TOKEN } from '../machine/run.js';
 import type { RunQuery, RunRef } from '../port/run-store.js';
 import type { HeldLock } from '../runtime/lock/lock-service.js';
+import { closedError } from '../runtime/lock/lock-errors.js';
 import { inspectAll, lockKeyOf, type RunHost, workerUnder } from '../runtime/run/run-host.js';
 import { checkKeyLength } from '../runtime/run/run-identity.js';
 import { jsonCodec, jsonText, keepValue } from '../runtime/run/run-values.js';
@@ -39,6 +40,7 @@ export class RunDesk implements RunsApi {
   ) {}
 
   async get(task: string, key: Key): Promise<RunView | null> {
+    this.checkOpen();
     const stored = await this.host.book.get(refOf(task, key));
     const [view] = stored === null ? [] : await this.viewsOf([stored]);
     return view ?? null;
@@ -48,6 +50,7 @@ export class RunDesk implements RunsApi {
     options: RunListOptions = {},
   ): Promise<{ readonly runs: readonly RunView[]; readonly cursor?: string }> {
     const query = queryOf(options);
+    this.checkOpen();
     const { book, namespace } = this.host;
     const page = await book.repeated('listing runs', {}, () =>
       book.asked((store) => store.list(namespace, query)),
@@ -57,6 +60,7 @@ export class RunDesk implements RunsApi {
   }
 
   async history(task: string, key: Key): Promise<readonly RunEvent[]> {
+    this.checkOpen();
     return this.host.book.events(refOf(task, key));
   }
 
@@ -73,6 +77,7 @@ export class RunDesk implements RunsApi {
     const text = jsonText('input', options.input);
     const input = text === undefined ? {} : { input: text };
     const afterMs = options.after === undefined ? 0 : parseDuration('after', options.after, { minMs: 0 });
+    this.checkOpen();
     const availableAtMs = (await time.now()) + afterMs;
     const run = { task: name, key, id: random.id(), trigger: 'manual', ...keyed, ...input } as const;
     const answer = await book.create({ type: 'create', run, availableAtMs });
@@ -130,6 +135,7 @@ export class RunDesk implements RunsApi {
     ref: RunRef,
     wish: (run: RunRecord, lock: HeldLock | undefined) => RunMove,
   ): Promise<RunRecord> {
+    this.checkOpen();
     await this.host.time.now();
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const stored = await this.host.book.get(ref);
@@ -144,6 +150,11 @@ export class RunDesk implements RunsApi {
       }
     }
     throw new GuardError('unavailable', `run ${ref.key} of ${ref.task} changes all the time: look again`);
+  }
+
+  /** Work that still runs while the guard closes may look and decide; afterwards nobody does. */
+  private checkOpen(): void {
+    if (this.host.shutdown.over) throw closedError();
   }
 
   private async lockOf(run: RunRecord): Promise<HeldLock> {

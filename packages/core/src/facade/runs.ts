@@ -110,6 +110,7 @@ class Runs implements RunFacade {
     if (key !== undefined) checkFunction('key', key);
     if (compensate !== undefined) checkFunction('compensate', compensate);
     const policy = policyOf({ ...settings, key }, this.parts.defaults);
+    if (this.host.stopSignal.aborted) throw closedError();
     const workFor = workOf(work as Work, compensate);
     this.host.tasks.add({ name: task, policy, workFor });
     return this.handle(task, policy, key, workFor);
@@ -138,6 +139,7 @@ class Runs implements RunFacade {
     await swept;
     await this.starting?.catch(() => undefined);
     await this.node?.presence.end();
+    this.host.shutdown.end();
   }
 
   private async begin(tasks: readonly string[] | undefined): Promise<void> {

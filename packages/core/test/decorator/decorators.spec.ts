@@ -101,6 +101,15 @@ describe.each(Object.entries(COMPILERS))('[B116] decorated by %s', (_name, compi
     expect(billing.settled).toBeUndefined();
   });
 
+  test('without a guard a function is named, or told apart by what wrapped it', async () => {
+    const nobody = (): Promise<void> => Promise.resolve();
+    await expect(locked({ name: 'reports' }, nobody)()).rejects.toThrow(/] reports has no guard/);
+    await expect(locked({ key: 'k' }, nobody)()).rejects.toThrow(/] nobody has no guard/);
+    await expect(locked({ key: 'k' }, async () => undefined)()).rejects.toThrow(
+      /given to locked\(\), has no guard/,
+    );
+  });
+
   test('a bound instance uses its guard, and its methods without arguments are tasks', async () => {
     const other = newGuard();
     setDefaultGuard(other);

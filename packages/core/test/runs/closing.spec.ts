@@ -21,6 +21,29 @@ describe('[B110] closing while a run works', () => {
     expect([starting.error, closing.settled]).toEqual([expect.objectContaining({ code: 'closed' }), true]);
   });
 
+  test('nothing is registered after it began, and nobody looks at records once it is over', async () => {
+    const { guard } = stage.process(SHORT);
+    const look = (): Promise<unknown> => guard.runs.list();
+    const body = watch(guard.run('t', { key: 1 }, () => sleep(stage.clock, 1_000).then(look)));
+    await stage.clock.advance(500);
+    const closing = watch(guard.close());
+    expect(() => guard.task('late', () => undefined)).toThrow(expect.objectContaining({ code: 'closed' }));
+    await stage.clock.advance(1_000);
+    expect([body.value, closing.settled]).toEqual([expect.objectContaining({ status: 'completed' }), true]);
+    const closed = expect.objectContaining({ code: 'closed' });
+    const note = { note: 'too late' };
+    for (const late of [
+      look(),
+      guard.runs.get('t', 1),
+      guard.runs.history('t', 1),
+      guard.runs.create('t'),
+      guard.runs.retry('t', 1, note),
+      guard.runs.waive('t', 1, note),
+    ]) {
+      await expect(late).rejects.toEqual(closed);
+    }
+  });
+
   test('it is asked to finish, renewed until it ends, and released at once; nothing new begins', async () => {
     const [a, b] = [stage.process(SHORT), stage.process(SHORT)];
     let asked = false;

@@ -40,6 +40,8 @@ export class Shutdown {
   private readonly controller = new AbortController();
   /** The grace is over: outcomes are not tried to be written any longer. */
   graceOver = false;
+  /** Nothing goes on any longer. */
+  over = false;
 
   get signal(): AbortSignal {
     return this.controller.signal;
@@ -51,6 +53,10 @@ export class Shutdown {
 
   endGrace(): void {
     this.graceOver = true;
+  }
+
+  end(): void {
+    this.over = true;
   }
 }
 
