@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 // Tests run the TypeScript sources of every package directly: the "@guard/source" export condition leads from
 // one package to the sources of another, so nothing has to be built first.
 const shared = {
@@ -32,6 +34,8 @@ const ON_SERVERS = ['<rootDir>/packages/redis/test/'];
 export default {
   // A busy machine is slow; what hangs is bounded all the same.
   testTimeout: 60_000,
+  // Half of the tests wait for real time most of the while: more of them at once than there are cores.
+  maxWorkers: Math.max(3, availableParallelism() - 1),
   projects: [
     {
       ...shared,
