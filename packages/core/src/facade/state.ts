@@ -109,7 +109,8 @@ export class StateFacade implements StateApi {
     const outcome = await this.states.write(write, async () => held?.assertHeldSoon());
     if (outcome.status !== 'fenced') return outcome;
     const message = `a holder of ${held?.key} with token ${outcome.token} wrote ${shownKey} before: ours is ${held?.token}`;
-    throw new GuardError('stale-token', message, { key: shownKey });
+    const doubt = outcome.inDoubt ? { inDoubt: true } : {};
+    throw new GuardError('stale-token', message, { key: shownKey, ...doubt });
   }
 
   private full(shownKey: string): string {

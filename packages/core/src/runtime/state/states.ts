@@ -19,7 +19,7 @@ import { Coalescer, type Landing } from '../flight/coalescer.js';
 import type { Events } from '../events.js';
 import { closedError } from '../lock/lock-errors.js';
 import { Outage, isPermanent, unavailable } from '../flight/outage.js';
-import { pause } from '../flight/pause.js';
+import { pause, within } from '../flight/pause.js';
 import { retrying, type RetryHost } from '../flight/retry.js';
 import { Scheduler } from '../flight/scheduler.js';
 
@@ -28,7 +28,10 @@ const BUDGET_MS = 5_000;
 const FLIGHT_MS = 2_000;
 
 /** What became of a write that was not a fault. */
-export type WriteOutcome = Exclude<WriteAnswer, { readonly status: 'failed' }>;
+export type WriteOutcome =
+  | Exclude<WriteAnswer, { readonly status: 'failed' | 'fenced' }>
+  /** `inDoubt`: an earlier sending of it may have been applied before the newer holder wrote. */
+  | { readonly status: 'fenced'; readonly token: bigint; readonly inDoubt: boolean };
 
 /** What the state of a guard is made of. */
 export interface StatesOptions {
@@ -105,17 +108,34 @@ export class States implements RetryHost {
   async scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
     this.refuseWhenClosed();
     return retrying(this, BUDGET_MS, 'listing state', () =>
-      this.watched(() => this.store.scan(prefix, cursor, limit)),
+      this.watched(() => this.inTime(this.store.scan(prefix, cursor, limit))),
     );
   }
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
     this.refuseWhenClosed();
-    return retrying(this, BUDGET_MS, 'watching state', () => this.store.watch(prefix, listener));
+    return retrying(this, BUDGET_MS, 'watching state', () => {
+      const opening = this.store.watch(prefix, listener);
+      return this.inTime(opening, (late) => void late.close().catch(() => undefined));
+    });
   }
 
   close(): void {
     this.closed = true;
+  }
+
+  /** What comes too late is given to `giveBack`. */
+  private async inTime<T>(answer: Promise<T>, giveBack: (late: T) => void = () => undefined): Promise<T> {
+    let isLate = false;
+    const late = (): Error => {
+      isLate = true;
+      return new GuardError('unavailable', `${this.store.name} did not answer in ${FLIGHT_MS} ms`);
+    };
+    answer.then(
+      (value) => isLate && giveBack(value),
+      () => undefined,
+    );
+    return within(this.clock, FLIGHT_MS, answer, late);
   }
 
   private refuseWhenClosed(): void {
@@ -135,7 +155,8 @@ export class States implements RetryHost {
 }
 
 /** A conflict of a write that was sent before may be with itself, overwritten by others since. */
-function certain(answer: WriteOutcome, resent: boolean): WriteOutcome {
+function certain(answer: Exclude<WriteAnswer, { readonly status: 'failed' }>, resent: boolean): WriteOutcome {
+  if (answer.status === 'fenced') return { ...answer, inDoubt: resent };
   if (answer.status !== 'conflict' || !(resent || answer.resent)) return answer;
   const message =
     'a write was sent more than once, and the entry has moved on: nobody knows whether it was applied';
