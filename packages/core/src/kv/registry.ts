@@ -39,7 +39,7 @@ export class Registry {
     if (answer.status === 'written') return answer.version;
     if (answer.status === 'conflict' && !answer.resent) return null;
     const message = `whether the record of task ${next.task} was written is not known`;
-    throw new GuardError('unavailable', message, { inDoubt: true, cause: answer });
+    throw new GuardError('unavailable', message, { inDoubt: true, cause: causeOf(answer) });
   }
 
   /** See `RunStore.putNode`. */
@@ -68,11 +68,15 @@ export class Registry {
   async #put(key: string, value: string | null, ttl: StateWrite['ttl']): Promise<void> {
     const answer = await this.#write({ key, value, expect: 'any', writeId: this.#random.id(), ttl });
     if (answer.status === 'written') return;
-    throw new GuardError('unavailable', `the entry ${key} was not written`, { cause: answer });
+    throw new GuardError('unavailable', `the entry ${key} was not written`, { cause: causeOf(answer) });
   }
 
   async #write(write: StateWrite): Promise<WriteAnswer> {
     const [answer] = await this.#state.write([write]);
     return answer!;
   }
+}
+
+function causeOf(answer: WriteAnswer): unknown {
+  return answer.status === 'failed' ? answer.cause : new Error(`the store answered ${answer.status}`);
 }

@@ -5,6 +5,7 @@
  */
 import { ConsecutiveBreaker, circuitBreaker, handleAll, isBrokenCircuitError } from 'cockatiel';
 import type { Clock, Policy } from '../../port/clock.js';
+import { discreet } from '../../value/discreet.js';
 import { GuardError } from '../../value/error.js';
 import { systemClock } from '../clock.js';
 import type { Events } from '../events.js';
@@ -18,20 +19,19 @@ export function isPermanent(cause: unknown): boolean {
   return cause.code === 'schema-missing' || cause.code === 'invalid-argument' || cause.code === 'closed';
 }
 
-/** The error for a backend that could not be asked. A permanent fault already says better what is wrong. */
+/**
+ * The error for a backend that could not be asked. A permanent fault already says better what is wrong. What the
+ * client library hung on its error is not told.
+ */
 export function unavailable(what: string, cause: unknown, inDoubt = false): GuardError {
-  if (isPermanent(cause)) return cause as GuardError;
-  const why = cause instanceof Error ? `: ${withoutSecrets(cause.message)}` : '';
+  const told = discreet(cause);
+  if (isPermanent(told)) return told as GuardError;
+  const why = typeof told === 'object' && told !== null ? `: ${(told as Error).message}` : '';
   return new GuardError(
     'unavailable',
     `${what}${why}`,
-    cause === undefined ? { inDoubt } : { cause, inDoubt },
+    told === undefined ? { inDoubt } : { cause: told, inDoubt },
   );
-}
-
-/** Drivers write addresses with user and password into their errors, and messages end in logs. The cause keeps all. */
-function withoutSecrets(text: string): string {
-  return text.replace(/:\/\/[^/@\s]*@/g, '://…@');
 }
 
 /**
@@ -97,7 +97,8 @@ export class Outage {
   }
 
   /** The backend could not be asked. */
-  failed(cause: unknown): void {
+  failed(fault: unknown): void {
+    const cause = discreet(fault);
     this.rootCause = cause;
     if (this.policy instanceof Breaker) this.policy.failed(cause);
     if (this.down) return;

@@ -5,6 +5,7 @@
 import type { QueueView } from '../../machine/claim.js';
 import { backoffMs } from '../../machine/backoff.js';
 import type { Notice, Subscription } from '../../port/lock-backend.js';
+import { discreet } from '../../value/discreet.js';
 import { KeyQueue } from './key-queue.js';
 import type { ClaimHost, Room, WaitingClaim } from './claim-host.js';
 
@@ -134,7 +135,7 @@ export class WaitingRoom implements Room {
     this.subscription = undefined;
     this.failures += 1;
     const { clock, events, random, waits } = this.locks;
-    events.emit('error', { error, during: 'subscribing to notices' });
+    events.emit('error', { error: discreet(error), during: 'subscribing to notices' });
     if (this.closed || this.queues.size === 0) return;
     waits.schedule(this.resubscribe, clock.now().monoMs + backoffMs(this.failures, random.fraction()));
   }

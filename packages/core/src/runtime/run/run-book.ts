@@ -9,6 +9,7 @@ import { step } from '../../machine/run.js';
 import type { Clock, Random } from '../../port/clock.js';
 import type { Failed } from '../../port/lock-backend.js';
 import type { RunRef, RunStore } from '../../port/run-store.js';
+import { discreet } from '../../value/discreet.js';
 import { GuardError } from '../../value/error.js';
 import type { Instant } from '../../value/instant.js';
 import { BackendClock } from './backend-clock.js';
@@ -149,7 +150,8 @@ export class RunBook {
       this.lastContact = clock.now();
       outage.answered();
       return answer;
-    } catch (cause) {
+    } catch (error) {
+      const cause = discreet(error);
       if (!isPermanent(cause)) outage.failed(cause);
       throw cause;
     }

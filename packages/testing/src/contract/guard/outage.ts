@@ -1,5 +1,6 @@
 /** Cases that a guard must stand: servers that are away, late requests, and errors that can be told apart. */
 import { GuardError } from '@guard/core';
+import { everythingTold, secretsIn } from '../../check/secrets.js';
 import { assert, expectCode, expectWithin } from '../assert.js';
 import type { GuardCase } from './stage.js';
 
@@ -101,8 +102,10 @@ export const outageCases: readonly GuardCase[] = [
       const lost = await stage.failure(lostWork, ttl * 3, 'the loss');
       assert.notEqual(await stage.until(held.release(), 5_000), 'released');
       p1!.heal();
-      const secret = 'redis://app:geheim@10.0.0.1:6379';
-      p2!.locks.down(new Error(`connect ECONNREFUSED ${secret}`));
+      const told = everythingTold(p2!.guard);
+      const address = new Error('connect ECONNREFUSED redis://app:geheim@10.0.0.1:6379');
+      // As client libraries do: the refused command with its arguments.
+      p2!.locks.down(Object.assign(address, { command: { name: 'auth', args: ['app', 'geheim'] } }));
       const down = await stage.failure(p2!.guard.acquire('d', { wait: 100 }));
       p2!.heal();
       const p3 = await stage.process();
@@ -122,7 +125,9 @@ export const outageCases: readonly GuardCase[] = [
         assert.ok((error as Error).message.startsWith(`[${code}]`));
       }
       assert.ok(String((down as Error).cause).includes('ECONNREFUSED'));
-      assert.ok(!(down as Error).message.includes('geheim'), 'a secret in the message');
+      assert.equal(secretsIn(down, ['geheim']).join(), '', 'a secret in the error');
+      assert.ok(told.length > 0, 'an event of the outage');
+      assert.equal(secretsIn(told, ['geheim']).join(), '', 'a secret in an event');
     },
   },
 ];

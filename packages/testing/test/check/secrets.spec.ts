@@ -1,0 +1,44 @@
+import { createGuard, memoryLocks } from '@guard/core';
+import { everythingTold, secretsIn } from '@guard/testing';
+
+describe('secretsIn', () => {
+  it.each([
+    ['the message', new Error('no geheim here')],
+    ['a property', Object.assign(new Error('x'), { options: { pass: 'geheim' } })],
+    ['the causes', new Error('x', { cause: new Error('y', { cause: { deep: 'geheim' } }) })],
+    ['errors of one', new AggregateError([new Error('geheim')])],
+    ['what is not enumerable', Object.defineProperty(new Error('x'), 'client', { value: 'geheim' })],
+    ['what stands under a symbol', Object.assign(new Error('x'), { [Symbol('s')]: 'geheim' })],
+    ['a map', [new Map([['k', { v: 'geheim' }]])]],
+    ['an address, encoded', new Error('redis://:ge%2Fheim@h'), 'ge/heim'],
+    ['a plain text', 'geheim'],
+  ])('finds a secret in %s', (_where, told, secret = 'geheim') => {
+    expect(secretsIn(told, ['nothing', secret])).not.toEqual([]);
+  });
+
+  it('says where it is', () => {
+    expect(secretsIn({ list: [{ password: 'geheim' }] }, ['geheim'])).toEqual([
+      'printed',
+      'it.list.0.password',
+    ]);
+  });
+
+  it('finds nothing where there is nothing, and comes to an end on a ring', () => {
+    const ring = Object.assign(new Error('x'), { self: {} });
+    ring.self = ring;
+    expect(secretsIn(ring, ['geheim'])).toEqual([]);
+  });
+});
+
+describe('everythingTold', () => {
+  it('is every event of a guard from then on', async () => {
+    const guard = createGuard({ locks: memoryLocks() });
+    const told = everythingTold(guard);
+    await (await guard.acquire('k')).release();
+    await guard.close();
+    expect(told).toMatchObject([
+      { event: 'lock-granted', detail: { key: 'k' } },
+      { event: 'lock-released', detail: { key: 'k', result: 'released' } },
+    ]);
+  });
+});
