@@ -80,8 +80,8 @@ export const nestingCases: readonly GuardCase[] = [
         ['b', 'a'],
         ['c', 'a'],
       ];
-      // As written, 1,500 holds of one key end within a minute; where waiters poll (L2), a third of them.
-      const rounds = stage.amount(stage.traits.push ? 500 : 150, 100, 25);
+      // As written, 1,500 holds of one key end within a minute; where waiters poll (L2), a fifth of them.
+      const rounds = stage.amount(stage.traits.push ? 500 : 100, 100, 25);
       let longestMs = 0;
       const loop = async (p: Process, n: number): Promise<void> => {
         for (let round = 0; round < rounds; round += 1) {
