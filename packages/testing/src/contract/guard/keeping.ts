@@ -179,7 +179,9 @@ export const keepingCases: readonly GuardCase[] = [
       );
       const listed = await stage.until(keysOf(p1.guard.state, 'l'));
       expectWithin(new Set(listed).size, many, many, 'listed entries');
-      assert.ok(p1.look(lock), 'the lock was lost behind the transfer');
+      // On the real time a slow machine may need longer than the ttl for it; then the holder must have been told.
+      const isTold = !stage.time.virtual && lock.signal.aborted;
+      assert.ok(p1.look(lock) || isTold, 'the lock was lost behind the transfer, in silence');
     },
   },
   {
