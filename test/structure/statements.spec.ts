@@ -2,10 +2,10 @@ import ts from 'typescript';
 import { everyNode, librarySources, parse, sample, where } from './support/source.js';
 
 /**
- * Names whose value may stand in the text of a statement: identifiers of tables and columns that were validated
+ * Names whose value may stand in the text of a statement: identifiers of tables, columns and channels that were validated
  * when the adapter was made, and other pieces of statement text that are constants. Everything else is a parameter.
  */
-const SAFE = ['table', 'tables', 'column', 'columns', 'schema'];
+const SAFE = ['table', 'tables', 'column', 'columns', 'schema', 'channel'];
 const SQL =
   /^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|MERGE|WITH|CREATE|ALTER|DROP|PRAGMA|BEGIN|LISTEN|NOTIFY)\s/;
 const LUA = /\bredis\.p?call\(/;

@@ -1,12 +1,13 @@
 /**
- * Which database a `DataSource` speaks to, and how Guard reaches it. Only SQLite through better-sqlite3 is known so
- * far; every entry point asks here first, so that another driver is refused in one place and in one sentence.
+ * Which database a `DataSource` speaks to, and how Guard reaches it. Every entry point asks here first, so that a driver
+ * that Guard does not know is refused in one place and in one sentence.
  */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { GuardError, invalidArgument } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import type { SqliteDatabase, SqliteDriver } from './driver.js';
+import type { PgDriver } from './postgres/pool.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
 export interface SqliteTarget {
@@ -23,8 +24,18 @@ export interface SqliteTarget {
   readonly inTransaction: () => boolean;
 }
 
+/** A Postgres database and the pool that the application has for it. */
+export interface PostgresTarget {
+  readonly type: 'postgres';
+  /** Names the database: `postgres:host:port/database`. */
+  readonly place: string;
+  /** The schema that the data source names, if it does. */
+  readonly schema: string | undefined;
+  readonly driver: PgDriver;
+}
+
 /** The databases that Guard knows how to use. A dialect adds its own shape. */
-export type Target = SqliteTarget;
+export type Target = SqliteTarget | PostgresTarget;
 
 /**
  * What the data source points at.
@@ -37,10 +48,11 @@ export function targetOf(dataSource: DataSource): Target {
     throw invalidArgument('dataSource', dataSource, 'must be a DataSource of TypeORM');
   }
   if (options.type === 'better-sqlite3') return sqliteTarget(options, driver);
+  if (options.type === 'postgres') return postgresTarget(options, driver);
   throw invalidArgument(
     'dataSource',
     options.type,
-    `must use a driver that @guard/typeorm supports ('better-sqlite3')`,
+    `must use a driver that @guard/typeorm supports ('postgres', 'better-sqlite3')`,
   );
 }
 
@@ -73,6 +85,22 @@ function sqliteTarget(
     nativeBinding: options.nativeBinding,
     key: options.key,
     inTransaction: () => loaded.databaseConnection?.inTransaction === true,
+  };
+}
+
+function postgresTarget(
+  options: Extract<DataSource['options'], { type: 'postgres' }>,
+  driver: DataSource['driver'],
+): PostgresTarget {
+  const { url, host, port, database } = options.replication?.master ?? options;
+  const parsed = url === undefined ? undefined : new URL(url);
+  const server = `${parsed?.hostname ?? host ?? 'localhost'}:${parsed?.port || (port ?? 5432)}`;
+  const name = parsed?.pathname.slice(1) ?? database ?? '';
+  return {
+    type: 'postgres',
+    place: `postgres:${server}/${name}`,
+    schema: options.schema,
+    driver: driver,
   };
 }
 

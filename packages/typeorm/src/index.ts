@@ -4,7 +4,7 @@
 export { typeormLocks } from './locks.js';
 export { typeormState } from './state.js';
 export { typeormRuns } from './runs.js';
-export type { TypeormOptions } from './guard-file.js';
+export type { TypeormOptions, TypeormTableOptions } from './options.js';
 export type { MachineTime } from './machine-time.js';
 export type { TypeormRunsOptions } from './runs.js';
 

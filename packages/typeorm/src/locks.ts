@@ -2,20 +2,33 @@
  * `typeormLocks`: locks in the database that a `DataSource` points at. The dialect decides how; this file only picks
  * it, so that an application can change its database without changing its code.
  */
-import type { LockBackend } from '@guard/core';
+import { checkOptions, type LockBackend } from '@guard/core';
 import type { DataSource } from 'typeorm';
-import { openGuardFile, type TypeormOptions } from './guard-file.js';
+import { targetOf } from './dialect.js';
+import { openGuardFile } from './guard-file.js';
+import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
+import { PostgresLocks } from './postgres/lock-backend.js';
+import { postgresParts } from './postgres/parts.js';
 import { SqliteLocks } from './sqlite/lock-backend.js';
 
 /**
- * A lock backend in the data source's database. On SQLite: in the file `<database>-guard`, which is made on first
- * use, through a connection of its own; the application's connection and transactions are never touched (S9).
+ * A lock backend in the data source's database.
  *
- * The data source need not be initialized, and is never closed.
+ * On Postgres: in the table `guard_lock`, by short statements on the data source's own pool, which is never held
+ * between two of them; the data source must be initialized before the first use. On SQLite: in the file
+ * `<database>-guard`, which is made on first use, through a connection of its own. The application's transactions are
+ * never touched (S9), and the data source is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, or a database in memory.
+ * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
  */
-export function typeormLocks(dataSource: DataSource, options: TypeormOptions = {}): LockBackend {
-  // A power cut that loses the last commits ends every holder too, and tokens grow by the time (S2).
-  return new SqliteLocks(openGuardFile(dataSource, options, 'NORMAL'));
+export function typeormLocks(dataSource: DataSource, options: TypeormTableOptions = {}): LockBackend {
+  checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
+  const target = targetOf(dataSource);
+  switch (target.type) {
+    case 'postgres':
+      return new PostgresLocks(postgresParts(target, options));
+    case 'sqlite':
+      // A power cut that loses the last commits ends every holder too, and tokens grow by the time (S2).
+      return new SqliteLocks(openGuardFile(target, options, 'NORMAL'));
+  }
 }

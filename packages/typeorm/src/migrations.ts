@@ -2,64 +2,69 @@
  * How Guard's tables get into the application's database: as a TypeORM migration, or at once by `ensureSchema`. Both
  * run the same statements, which can be run again.
  */
-import { GuardError, systemClock, systemRandom } from '@guard/core';
+import { checkOptions } from '@guard/core';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
-import { Connection } from './connection.js';
 import { targetOf } from './dialect.js';
+import { createOnPostgres } from './postgres/schema.js';
 import { MIGRATION_NAME } from './schema-missing.js';
-import { createTables, dropTables } from './statements/sqlite-tables.js';
-import { tableNames, type TableOptions } from './tables.js';
+import { createInFile } from './sqlite/application-schema.js';
+import * as postgres from './statements/postgres-tables.js';
+import * as sqlite from './statements/sqlite-tables.js';
+import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
 
 /** What TypeORM takes in the option `migrations`. */
 export type MigrationClass = new () => MigrationInterface;
-
-/** The longest time for which `ensureSchema` waits for others that use the file. */
-const PATIENCE_MS = 30_000;
 
 /**
  * The migrations that make Guard's tables, for the option `migrations` of a data source.
  *
  * @example
- * new DataSource({ type: 'better-sqlite3', database: 'app.sqlite', migrations: [...guardMigrations(), …] });
+ * new DataSource({ type: 'postgres', url, migrations: [...guardMigrations(), …] });
  */
 export function guardMigrations(options: TableOptions = {}): readonly MigrationClass[] {
-  const tables = tableNames(options);
+  checkOptions('options', options ?? null, TABLE_OPTIONS);
+  tableNames(options);
   class GuardTables implements MigrationInterface {
     readonly name = MIGRATION_NAME;
 
     async up(queryRunner: QueryRunner): Promise<void> {
-      for (const statement of createTables(tables)) await queryRunner.query(statement);
+      for (const statement of statementsFor(queryRunner, options).create) await queryRunner.query(statement);
     }
 
     async down(queryRunner: QueryRunner): Promise<void> {
-      for (const statement of dropTables(tables)) await queryRunner.query(statement);
+      for (const statement of statementsFor(queryRunner, options).drop) await queryRunner.query(statement);
     }
   }
   return [GuardTables];
 }
 
 /**
- * Makes the tables that are not there yet, through a connection of its own. For applications without migrations, and
- * for tests; several processes may call it at once.
+ * Makes the tables that are not there yet, outside of any transaction of the application. For applications without
+ * migrations, and for tests; several processes may call it at once.
  *
- * @throws GuardError `invalid-argument` as for `typeormRuns`; `unavailable`: the file cannot be written.
+ * @throws GuardError `invalid-argument` as for `typeormRuns`; `unavailable`: the database cannot be written.
  */
 export async function ensureSchema(dataSource: DataSource, options: TableOptions = {}): Promise<void> {
-  const { file, driver, nativeBinding, key } = targetOf(dataSource);
-  const tables = tableNames(options);
-  const connection = new Connection({
-    ...{ driver, file, create: true, synchronous: 'FULL', nativeBinding, key },
-    ...{ clock: systemClock, random: systemRandom },
-  });
-  try {
-    await connection.write(PATIENCE_MS, () =>
-      connection.immediate(() => {
-        for (const statement of createTables(tables)) connection.run(statement);
-      }),
-    );
-  } catch (cause) {
-    throw new GuardError('unavailable', `the tables of @guard/typeorm cannot be made in ${file}`, { cause });
-  } finally {
-    connection.close();
+  checkOptions('options', options ?? null, TABLE_OPTIONS);
+  const target = targetOf(dataSource);
+  const names = tableNames(options);
+  switch (target.type) {
+    case 'postgres':
+      return createOnPostgres(target, names, options.schema ?? target.schema);
+    case 'sqlite':
+      return createInFile(target, names);
   }
+}
+
+function statementsFor(
+  queryRunner: QueryRunner,
+  options: TableOptions,
+): { readonly create: readonly string[]; readonly drop: readonly string[] } {
+  // Up to TypeORM 0.3 it is called connection.
+  const { dataSource } = queryRunner as { readonly dataSource?: DataSource };
+  const target = targetOf(dataSource ?? queryRunner.connection);
+  const names = tableNames(options);
+  if (target.type === 'sqlite') return { create: sqlite.createTables(names), drop: sqlite.dropTables(names) };
+  const schema = options.schema ?? target.schema;
+  return { create: postgres.createTables(names, schema), drop: postgres.dropTables(names, schema) };
 }

@@ -4,21 +4,23 @@
  * whatever the store was named and prefixed.
  */
 import type { DataSource } from 'typeorm';
-import type { TableNames } from './tables.js';
+import type { TableOptions } from './tables.js';
 
-const STORES = Symbol.for('@guard/typeorm/run-stores@1');
+const STORES = Symbol.for('@guard/typeorm/run-stores@2');
 
-/** Remembers a run store. */
-export function rememberRunTables(dataSource: DataSource, storeName: string, tables: TableNames): void {
-  const stores = storesOf(dataSource) ?? new Map<string, TableNames>();
-  Object.defineProperty(dataSource, STORES, { value: stores.set(storeName, tables), configurable: true });
+/** Remembers a run store by what its tables are called. */
+export function rememberRunTables(dataSource: DataSource, storeName: string, options: TableOptions): void {
+  const { prefix, schema } = options;
+  const called = { ...(prefix === undefined ? {} : { prefix }), ...(schema === undefined ? {} : { schema }) };
+  const stores = storesOf(dataSource) ?? new Map<string, TableOptions>();
+  Object.defineProperty(dataSource, STORES, { value: stores.set(storeName, called), configurable: true });
 }
 
-/** The tables of a run store, if it is in the database of this data source. */
-export function runTablesOf(dataSource: DataSource, storeName: string): TableNames | undefined {
+/** What the tables of a run store are called, if it is in the database of this data source. */
+export function runTablesOf(dataSource: DataSource, storeName: string): TableOptions | undefined {
   return storesOf(dataSource)?.get(storeName);
 }
 
-function storesOf(dataSource: DataSource): Map<string, TableNames> | undefined {
-  return (dataSource as { [STORES]?: Map<string, TableNames> })[STORES];
+function storesOf(dataSource: DataSource): Map<string, TableOptions> | undefined {
+  return (dataSource as { [STORES]?: Map<string, TableOptions> })[STORES];
 }

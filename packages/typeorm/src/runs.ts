@@ -2,32 +2,43 @@
 import { checkOptions, systemClock, systemRandom, type RunStore } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { Connection } from './connection.js';
-import { targetOf } from './dialect.js';
-import { TYPEORM_OPTIONS, type TypeormOptions } from './guard-file.js';
+import { targetOf, type SqliteTarget } from './dialect.js';
 import { Lifetimes } from './lifetime.js';
 import { systemMachineTime } from './machine-time.js';
+import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
+import { postgresParts } from './postgres/parts.js';
+import { PostgresRuns } from './postgres/run-store.js';
 import { rememberRunTables } from './run-tables.js';
 import { SqliteRuns } from './sqlite/run-store.js';
-import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
+import { tableNames } from './tables.js';
 
 /** Options of `typeormRuns`. */
-export interface TypeormRunsOptions extends TypeormOptions, TableOptions {}
+export type TypeormRunsOptions = TypeormTableOptions;
 
 /**
  * A run store in the data source's database. Its tables are made by `guardMigrations()` or `ensureSchema()`; without
- * them every call says `schema-missing`. Guard writes through a connection of its own, so nothing of it joins the
- * application's transactions, except what `completeRun` and `assertFence` are handed a manager for (S9).
+ * them every call says `schema-missing`. Guard writes by short statements on the data source's pool, on SQLite through
+ * a connection of its own, so nothing of it joins the application's transactions, except what `completeRun` and
+ * `assertFence` are handed a manager for (S9).
  *
- * The data source need not be initialized, and is never closed.
+ * A data source of a database server must be initialized before the first use. It is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad prefix.
+ * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
  */
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
-  checkOptions('options', options ?? null, [...TYPEORM_OPTIONS, ...TABLE_OPTIONS]);
-  const { file, driver, nativeBinding, key, inTransaction } = targetOf(dataSource);
+  checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
+  const target = targetOf(dataSource);
+  const store =
+    target.type === 'postgres'
+      ? new PostgresRuns(postgresParts(target, options))
+      : sqliteRuns(target, options);
+  rememberRunTables(dataSource, store.name, options);
+  return store;
+}
+
+function sqliteRuns(target: SqliteTarget, options: TypeormRunsOptions): RunStore {
+  const { file, driver, nativeBinding, key, inTransaction } = target;
   const { name = `sqlite:${file}`, clock = systemClock, random = systemRandom } = options;
-  const tables = tableNames(options);
-  rememberRunTables(dataSource, name, tables);
   return new SqliteRuns({
     name,
     file,
@@ -38,6 +49,6 @@ export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions 
     }),
     lifetimes: new Lifetimes(options.machineTime ?? systemMachineTime()),
     clock,
-    tables,
+    tables: tableNames(options),
   });
 }

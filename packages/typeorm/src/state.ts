@@ -1,17 +1,29 @@
 /** `typeormState`: state in the database that a `DataSource` points at, next to its locks. */
-import type { StateStore } from '@guard/core';
+import { checkOptions, type StateStore } from '@guard/core';
 import type { DataSource } from 'typeorm';
-import { openGuardFile, type TypeormOptions } from './guard-file.js';
+import { targetOf } from './dialect.js';
+import { openGuardFile } from './guard-file.js';
+import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
+import { postgresParts } from './postgres/parts.js';
+import { PostgresState } from './postgres/state-store.js';
 import { SqliteState } from './sqlite/state-store.js';
 
 /**
- * A state store in the data source's database. On SQLite: in the file `<database>-guard`, which is made on first use,
- * through a connection of its own. What was answered `written` is on the disk.
+ * A state store in the data source's database.
  *
- * The data source need not be initialized, and is never closed.
+ * On Postgres: in the table `guard_entry`, by short statements on the data source's own pool; the data source must be
+ * initialized before the first use. On SQLite: in the file `<database>-guard`, which is made on first use, through a
+ * connection of its own; what was answered `written` is on the disk. The data source is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, or a database in memory.
+ * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
  */
-export function typeormState(dataSource: DataSource, options: TypeormOptions = {}): StateStore {
-  return new SqliteState(openGuardFile(dataSource, options, 'FULL'));
+export function typeormState(dataSource: DataSource, options: TypeormTableOptions = {}): StateStore {
+  checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
+  const target = targetOf(dataSource);
+  switch (target.type) {
+    case 'postgres':
+      return new PostgresState(postgresParts(target, options));
+    case 'sqlite':
+      return new SqliteState(openGuardFile(target, options, 'FULL'));
+  }
 }

@@ -5,13 +5,19 @@ import { invalidArgument } from '@guard/core';
 export interface TableOptions {
   /** Letters, digits and underscores, at most 32, not starting with a digit. Default `'guard_'`. */
   readonly prefix?: string;
+  /** Postgres: the schema that the tables are in. Default: the data source's, else that of its search path. */
+  readonly schema?: string;
 }
 
 /** Every option of `TableOptions`. */
-export const TABLE_OPTIONS: readonly (keyof TableOptions)[] = ['prefix'];
+export const TABLE_OPTIONS: readonly (keyof TableOptions)[] = ['prefix', 'schema'];
 
 /** One name for each table. */
 export interface TableNames {
+  /** On database servers only: SQLite has locks and state in a file of their own. */
+  readonly lock: string;
+  readonly entry: string;
+  readonly version: string;
   readonly run: string;
   readonly runEvent: string;
   readonly task: string;
@@ -33,6 +39,9 @@ export function tableNames({ prefix = 'guard_' }: TableOptions = {}): TableNames
     );
   }
   return {
+    lock: `${prefix}lock`,
+    entry: `${prefix}entry`,
+    version: `${prefix}version`,
     run: `${prefix}run`,
     runEvent: `${prefix}run_event`,
     task: `${prefix}task`,

@@ -7,11 +7,9 @@ import { activeRun, GuardError, invalidArgument, type Lock } from '@guard/core';
 import type { DataSource, EntityManager } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { runTablesOf } from './run-tables.js';
-import { explainMissing } from './schema-missing.js';
-import { parseVersion, runColumns } from './sqlite/run-rows.js';
-import { fenceStatements } from './statements/sqlite-fence.js';
-import { runStatements } from './statements/sqlite-runs.js';
-import { tableNames, type TableOptions } from './tables.js';
+import { parseVersion } from './sqlite/run-rows.js';
+import type { TableOptions } from './tables.js';
+import { writesFor, type Sent, type TransactionWrites } from './transaction-writes.js';
 
 /**
  * Lets the transaction go on only if no newer holder of the lock has been here: for each lock the database keeps the
@@ -27,12 +25,11 @@ export async function assertFence(
   options: TableOptions = {},
 ): Promise<void> {
   const { backendName, fullKey, token, key } = checkLock(lock);
-  const dataSource = transactionOf(manager);
-  const statements = fenceStatements(tableNames(options));
+  const writes = writesFor(targetOf(transactionOf(manager)), options);
   const resource = `${backendName}|${fullKey}`;
-  const passed = await query(manager, dataSource, statements.pass, [resource, token]);
+  const passed = await query(manager, writes, writes.passFence(resource, token));
   if (passed.length === 0) {
-    const [there] = await query(manager, dataSource, statements.read, [resource]);
+    const [there] = await query(manager, writes, writes.readFence(resource));
     throw new GuardError(
       'stale-token',
       `a holder of ${key} with token ${String(there?.['token'])} wrote before: ours is ${token}`,
@@ -62,24 +59,21 @@ export async function completeRun(manager: EntityManager, value?: unknown): Prom
     );
   }
   const { expected, next, event } = await run.prepareCompletion(value);
-  const statements = runStatements(tables);
+  const writes = writesFor(targetOf(dataSource), tables);
   const version = parseVersion(expected);
-  const moved =
-    version === undefined
-      ? []
-      : await query(manager, dataSource, statements.move, [
-          ...runColumns(next),
-          ...[run.namespace, next.task, next.key, version.seq, version.version],
-        ]);
-  if (version === undefined || moved.length === 0) {
+  const sent = version === undefined ? [] : writes.move(run.namespace, version, next, event);
+  let moved = false;
+  for (const one of sent) {
+    if (one.isSure && !moved) break;
+    const rows = await query(manager, writes, one);
+    moved ||= rows.length > 0;
+  }
+  if (!moved) {
     throw new GuardError('stale-token', `run ${run.key} of ${run.task} was moved on by somebody else`, {
       key: run.key,
     });
   }
-  const { writeId, atMs, what, from, to } = event;
-  const line = [version.seq, writeId, atMs, what, from, to, JSON.stringify(event)];
-  await query(manager, dataSource, statements.addEvent, line);
-  run.settled(writeId);
+  run.settled(event.writeId);
 }
 
 /** A lock with what names it over all backends. */
@@ -107,18 +101,13 @@ function transactionOf(manager: EntityManager): DataSource {
 
 type Row = Readonly<Record<string, unknown>>;
 
-async function query(
-  manager: EntityManager,
-  dataSource: DataSource,
-  statement: string,
-  parameters: readonly unknown[],
-): Promise<readonly Row[]> {
+async function query(manager: EntityManager, writes: TransactionWrites, sent: Sent): Promise<readonly Row[]> {
   try {
-    const rows: unknown = await manager.query(statement, [...parameters]);
+    const rows: unknown = await manager.query(sent.statement, [...sent.parameters]);
     return Array.isArray(rows) ? (rows as readonly Row[]) : [];
   } catch (error) {
     const cause = (error as { readonly driverError?: unknown }).driverError ?? error;
-    const explained = explainMissing(cause, targetOf(dataSource).file);
+    const explained = writes.explained(cause);
     throw explained === cause ? error : explained;
   }
 }

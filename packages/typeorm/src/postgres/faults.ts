@@ -1,0 +1,64 @@
+/** What errors of Postgres mean, by their SQLSTATE: what is worth sending again, and what says what to do. */
+import { GuardError } from '@guard/core';
+import { MIGRATION_NAME } from '../schema-missing.js';
+
+/** The SQLSTATE of an error that the server answered; `undefined` for any other error. */
+export function sqlState(error: unknown): string | undefined {
+  const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };
+  const answered = typeof code === 'string' && typeof severity === 'string';
+  return answered && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** Rolled back for the sake of another transaction: serialization failure, deadlock, a lock not to be had in time. */
+export function isTransient(error: unknown): boolean {
+  return ['40001', '40P01', '55P03'].includes(sqlState(error) ?? '');
+}
+
+/** Not carried out: the prepared statement is not there, is there already, or does not fit its tables any more. */
+export function isUnprepared(error: unknown): boolean {
+  const state = sqlState(error) ?? '';
+  if (state === '0A000') return /cached plan/.test(String(error));
+  return state === '26000' || state === '42P05';
+}
+
+/** Whether a connection is of no use any more: it broke, or the server ends it. */
+export function endsConnection(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === undefined || state.startsWith('57P') || state.startsWith('08');
+}
+
+/** Whether a connection of the pool says what the server as a whole does not: a role or a session that only reads. */
+export function contradicts(error: unknown): boolean {
+  // A server that takes over, or that lost its place, is told apart by a new connection.
+  return sqlState(error) === '25006';
+}
+
+/** The error itself, or one that says what to do about it. */
+export function explained(error: unknown, place: string): unknown {
+  switch (sqlState(error)) {
+    case '42P01':
+    case '42703':
+    case '3F000':
+      return new GuardError(
+        'schema-missing',
+        `the tables of @guard/typeorm are not (all) in ${place}: add guardMigrations() to the migrations of the ` +
+          `data source and run them (${MIGRATION_NAME}), or call ensureSchema(dataSource)`,
+        { cause: error },
+      );
+    case '42501':
+      return new GuardError(
+        'unavailable',
+        `the user of the data source may not use the tables of @guard/typeorm in ${place}: grant it SELECT, INSERT, ` +
+          `UPDATE and DELETE on them, and USAGE on their sequences`,
+        { cause: error },
+      );
+    case '25006':
+      return new GuardError(
+        'unavailable',
+        `${place} takes no writes: it is a replica, or the session is read-only; Guard needs the primary server`,
+        { cause: error },
+      );
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,33 @@
+/** Makes Guard's tables in the application's SQLite file, through a connection of its own. */
+import { GuardError, systemClock, systemRandom } from '@guard/core';
+import { Connection } from '../connection.js';
+import type { SqliteTarget } from '../dialect.js';
+import { createTables } from '../statements/sqlite-tables.js';
+import type { TableNames } from '../tables.js';
+
+/** The longest time for which others that use the file are waited for. */
+const PATIENCE_MS = 30_000;
+
+/**
+ * Makes the tables that are not there yet.
+ *
+ * @throws GuardError `unavailable`: the file cannot be written.
+ */
+export async function createInFile(target: SqliteTarget, tables: TableNames): Promise<void> {
+  const { file, driver, nativeBinding, key } = target;
+  const connection = new Connection({
+    ...{ driver, file, create: true, synchronous: 'FULL', nativeBinding, key },
+    ...{ clock: systemClock, random: systemRandom },
+  });
+  try {
+    await connection.write(PATIENCE_MS, () =>
+      connection.immediate(() => {
+        for (const statement of createTables(tables)) connection.run(statement);
+      }),
+    );
+  } catch (cause) {
+    throw new GuardError('unavailable', `the tables of @guard/typeorm cannot be made in ${file}`, { cause });
+  } finally {
+    connection.close();
+  }
+}
