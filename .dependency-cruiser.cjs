@@ -31,7 +31,7 @@ const layerRules = Object.entries(layers).map(([folder, allowed]) => ({
 
 /** What each package may import from outside its own folder, besides Node's own modules. */
 const foreign = {
-  core: ['cockatiel'],
+  core: ['cockatiel', 'croner'],
   testing: ['@guard/core', 'testcontainers'],
   typeorm: ['@guard/core', 'typeorm', 'better-sqlite3'],
   redis: ['@guard/core'],
