@@ -12,19 +12,39 @@ export interface Channel {
 /** An argument of a script. Bytes where a bound is no text. */
 export type ScriptArgument = string | number | Buffer;
 
+/** How many replicas have to confirm what a script wrote, and for how long they are waited for. */
+export interface Acks {
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
+
+/** What a script answered, and what is known about how it came. */
+export interface ScriptReply {
+  readonly value: unknown;
+  /**
+   * A connection broke meanwhile. A client may send what was unanswered again by itself, so an answer that says
+   * "nothing there" across such a moment proves nothing (S4).
+   */
+  readonly resent: boolean;
+  /** How many replicas confirmed it; 0 where none was asked. */
+  readonly acks: number;
+}
+
 /** A client as this adapter sees it. Made by `fromIoredis` or `fromNodeRedis`. */
 export interface RedisConnection {
   /** Where it leads, for the name of the backend: address and database, no credentials. */
   readonly place: string;
+  /** Database and key prefix: channels are shared by all databases of a server, keys are not. */
+  readonly scope: string;
   /** Keys of one call must share a slot. */
   readonly cluster: boolean;
-  /**
-   * How often a connection of this client broke. A client may send what was unanswered again by itself, so an answer
-   * that says "nothing there" across such a moment proves nothing (S4).
-   */
-  readonly breaks: number;
-  /** Runs a script, by its hash where the server knows it already. */
-  run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown>;
+  /** Runs a script, by its hash where the server knows it already; with `acks`, waits for replicas in the same flight. */
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+    acks?: Acks,
+  ): Promise<ScriptReply>;
   /** Names of all keys that match a glob pattern, without the client's own prefix. Walks everything: for people. */
   scan(pattern: string): Promise<readonly string[]>;
   /** Listens on a connection of its own. `onState(false)`: messages may be lost from now on; `true`: they come again. */

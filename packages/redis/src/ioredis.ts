@@ -2,15 +2,18 @@
  * `fromIoredis`: a connection over an ioredis client or cluster (5 or 6) that the application made. Typed by the few
  * members that are used, so that nothing of ioredis is imported and any compatible client fits.
  */
-import { GuardError } from '@guard/core';
+import { GuardError, systemRandom } from '@guard/core';
+import { keepSubscribed } from './channel.js';
 import {
   escapeGlob,
   isNoScript,
   SCAN_PAGE,
+  type Acks,
   type Channel,
   type RedisConnection,
   type ScriptArgument,
 } from './connection.js';
+import type { Script } from './scripts/script.js';
 
 /** What is used of an ioredis `Redis` or `Cluster`. */
 export interface IoredisClient {
@@ -18,6 +21,7 @@ export interface IoredisClient {
   readonly options: object;
   evalsha(sha: string, keyCount: number, ...rest: ScriptArgument[]): Promise<unknown>;
   eval(text: string, keyCount: number, ...rest: ScriptArgument[]): Promise<unknown>;
+  pipeline(commands: unknown[][]): { exec(): Promise<[error: Error | null, result: unknown][] | null> };
   scan(
     cursor: string,
     match: 'MATCH',
@@ -26,16 +30,9 @@ export interface IoredisClient {
     size: number,
   ): Promise<[string, string[]]>;
   duplicate(...args: never[]): unknown;
-  nodes?(role: 'master'): readonly unknown[];
+  nodes?(role: 'all' | 'master'): readonly unknown[];
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
   on(event: string, listener: (...args: any[]) => void): unknown;
-}
-
-interface Subscriber {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
-  on(event: string, listener: (...args: any[]) => void): unknown;
-  subscribe(channel: string): Promise<unknown>;
-  disconnect(): void;
 }
 
 /**
@@ -43,41 +40,35 @@ interface Subscriber {
  * credentials, TLS and retry settings stay in force. Notices come over one duplicate of it, which Guard opens and
  * closes.
  *
- * @throws GuardError `invalid-argument`: not an ioredis client, or a key prefix with braces, which would break the
- * hash tags of Guard's keys.
+ * @throws GuardError `invalid-argument`: not an ioredis client; one that reads from replicas; or one with a key prefix
+ * with braces, which would break the hash tags of Guard's keys.
  */
 export function fromIoredis(client: IoredisClient): RedisConnection {
-  if (typeof client?.evalsha !== 'function' || typeof client.duplicate !== 'function') {
-    throw new GuardError('invalid-argument', 'fromIoredis takes an ioredis client or cluster');
-  }
-  const options = optionsOf(client);
-  if (/[{}]/.test(options.keyPrefix ?? '')) {
-    throw new GuardError('invalid-argument', `the client's keyPrefix must not contain braces`);
-  }
+  const options = checkedOptions(client);
   let breaks = 0;
   client.on('close', () => (breaks += 1));
   client.on('-node', () => (breaks += 1));
+  const prefix = options.keyPrefix ?? '';
   return {
     place: placeOf(client, options),
+    scope: `${options.db ?? 0}:${prefix}`,
     cluster: client.isCluster === true,
-    get breaks() {
-      return breaks;
-    },
-    run: async (script, keys, args) => {
-      try {
-        return await client.evalsha(script.sha, keys.length, ...keys, ...args);
-      } catch (error) {
-        if (!isNoScript(error)) throw error;
-        return client.eval(script.text, keys.length, ...keys, ...args);
+    run: async (script, keys, args, acks) => {
+      const before = breaks;
+      if (acks !== undefined) {
+        const [value, confirmed] = await runAndWait(client, script, keys, args, acks);
+        return { value, resent: breaks !== before, acks: confirmed };
       }
+      const value = await runScript(client, script, keys, args);
+      return { value, resent: breaks !== before, acks: 0 };
     },
     scan: async (pattern) => {
-      const prefix = options.keyPrefix ?? '';
       const nodes = (client.nodes?.('master') ?? [client]) as readonly IoredisClient[];
       const found = await Promise.all(nodes.map((node) => scanNode(node, escapeGlob(prefix) + pattern)));
       return found.flat().map((name) => name.slice(prefix.length));
     },
-    subscribe: (channel, onMessage, onState) => listen(client, channel, onMessage, onState),
+    subscribe: (channel, onMessage, onState) =>
+      keepSubscribed((...line) => openLine(client, ...line), channel, onMessage, onState),
   };
 }
 
@@ -88,12 +79,24 @@ interface Options {
   readonly path?: string;
   readonly db?: number;
   readonly name?: string;
+  readonly role?: string;
+  readonly readOnly?: boolean;
   readonly redisOptions?: Options;
 }
 
-function optionsOf(client: IoredisClient): Options {
-  const options = client.options as Options;
-  return { ...options.redisOptions, ...options };
+function checkedOptions(client: IoredisClient): Options {
+  if (typeof client?.evalsha !== 'function' || typeof client.duplicate !== 'function') {
+    throw new GuardError('invalid-argument', 'fromIoredis takes an ioredis client or cluster');
+  }
+  const given = client.options as Options;
+  const options = { ...given.redisOptions, ...given };
+  if (/[{}]/.test(String(options.keyPrefix ?? ''))) {
+    throw new GuardError('invalid-argument', `the client's keyPrefix must not contain braces`);
+  }
+  if (options.role === 'slave' || options.readOnly === true) {
+    throw new GuardError('invalid-argument', 'the client reads from replicas; Guard needs one of the master');
+  }
+  return options;
 }
 
 /** Address and database only: nothing that lets anybody in. */
@@ -101,6 +104,46 @@ function placeOf(client: IoredisClient, options: Options): string {
   if (client.isCluster) return `cluster/${options.keyPrefix ?? ''}`;
   const where = options.name ?? options.path ?? `${options.host ?? 'localhost'}:${options.port ?? 6379}`;
   return `${where}/${options.db ?? 0}/${options.keyPrefix ?? ''}`;
+}
+
+async function runScript(
+  client: IoredisClient,
+  script: Script,
+  keys: readonly string[],
+  args: readonly ScriptArgument[],
+): Promise<unknown> {
+  try {
+    return await client.evalsha(script.sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!isNoScript(error)) throw error;
+    return client.eval(script.text, keys.length, ...keys, ...args);
+  }
+}
+
+/** WAIT counts what its own connection wrote, so both go down one connection, one right after the other. */
+async function runAndWait(
+  client: IoredisClient,
+  script: Script,
+  keys: readonly string[],
+  args: readonly ScriptArgument[],
+  { replicas, timeoutMs }: Acks,
+): Promise<[value: unknown, acks: number]> {
+  const send = async (command: 'evalsha' | 'eval', text: string): Promise<[unknown, number]> => {
+    const commands = [
+      [command, text, keys.length, ...keys, ...args],
+      ['wait', replicas, timeoutMs],
+    ];
+    const [ran, waited] = (await client.pipeline(commands).exec()) ?? [];
+    const error = ran?.[0] ?? waited?.[0];
+    if (error) throw error;
+    return [ran?.[1], Number(waited?.[1])];
+  };
+  try {
+    return await send('evalsha', script.sha);
+  } catch (error) {
+    if (!isNoScript(error)) throw error;
+    return send('eval', script.text);
+  }
 }
 
 async function scanNode(node: IoredisClient, pattern: string): Promise<string[]> {
@@ -114,40 +157,71 @@ async function scanNode(node: IoredisClient, pattern: string): Promise<string[]>
   return [...names];
 }
 
-async function listen(
+interface Duplicable {
+  duplicate(overrides: object): Subscriber;
+}
+
+interface Subscriber {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
+  on(event: string, listener: (...args: any[]) => void): unknown;
+  connect(): Promise<unknown>;
+  subscribe(channel: string): Promise<unknown>;
+  disconnect(): void;
+  readonly stream?: { unref?(): void };
+}
+
+/** Settings that are the application's for its commands, and would keep a connection of Guard's own from its work. */
+const LINE_SETTINGS = {
+  lazyConnect: true,
+  enableOfflineQueue: true,
+  enableReadyCheck: true,
+  enableAutoPipelining: false,
+  autoResubscribe: false,
+  retryStrategy: () => null,
+  reconnectOnError: null,
+};
+
+async function openLine(
   client: IoredisClient,
   channel: string,
   onMessage: (message: string) => void,
-  onState: (open: boolean) => void,
+  onBroken: () => void,
 ): Promise<Channel> {
-  const subscriber = client.duplicate() as Subscriber;
-  let isOpen = false;
-  // The client reconnects and subscribes again by itself; an error on the way is told by the state.
+  const subscriber = anyNode(client).duplicate(LINE_SETTINGS);
+  // What is wrong is told by the rejections below, and by the end of the connection.
   subscriber.on('error', () => undefined);
   subscriber.on('message', (from: string, message: string) => {
-    if (isOpen && from === channel) onMessage(message);
-  });
-  subscriber.on('close', () => {
-    if (isOpen) onState(false);
-  });
-  subscriber.on('ready', () => {
-    if (isOpen)
-      void subscriber.subscribe(channel).then(
-        () => onState(true),
-        () => undefined,
-      );
+    if (from === channel) onMessage(message);
   });
   try {
+    await subscriber.connect();
     await subscriber.subscribe(channel);
   } catch (error) {
     subscriber.disconnect();
     throw error;
   }
-  isOpen = true;
+  // Waiting keeps the process alive by itself; a stream that nobody waits on does not (L5).
+  subscriber.stream?.unref?.();
+  let open = true;
+  subscriber.on('close', () => {
+    if (open) onBroken();
+    open = false;
+  });
   return {
     close: async () => {
-      isOpen = false;
+      open = false;
       subscriber.disconnect();
     },
   };
+}
+
+/** Messages reach every member of a cluster, so any one will do: another one each time, as one may be gone. */
+function anyNode(client: IoredisClient): Duplicable {
+  if (client.nodes === undefined || !client.isCluster) return client as unknown as Duplicable;
+  const nodes = client.nodes('all') as readonly (Duplicable & { readonly status?: string })[];
+  const ready = nodes.filter(({ status }) => status === 'ready' || status === 'wait');
+  const among = ready.length > 0 ? ready : nodes;
+  const node = among[Math.floor(systemRandom.fraction() * among.length)];
+  if (node === undefined) throw new Error('no member of the cluster is known yet');
+  return node;
 }

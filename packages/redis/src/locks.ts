@@ -4,9 +4,12 @@
  * the translation between the port and the scripts.
  */
 import {
+  checkOptions,
+  invalidArgument,
+  parseDuration,
   type Claim,
   type ClaimAnswer,
-  type Holder,
+  type Duration,
   type LockBackend,
   type LockInfo,
   type LockQuery,
@@ -17,17 +20,17 @@ import {
   type Renewal,
   type RenewAnswer,
   type Subscription,
-  parseDuration,
-  type Duration,
 } from '@guard/core';
+import { claimAnswer, digits, infoOf, noticeOf, type InspectAnswer } from './answers.js';
 import { compareBytes } from './byte-order.js';
-import { escapeGlob, type RedisConnection } from './connection.js';
-import { CHANNEL_PREFIX, isRecord, keyOf, lockNames, recordStart, tombstoneName } from './names.js';
+import type { Acks, RedisConnection, ScriptReply } from './connection.js';
+import { CHANNEL_PREFIX, keyOf, lockNames, recordPattern, tombstoneName } from './names.js';
 import { ACQUIRE } from './scripts/acquire.lua.js';
 import { INSPECT } from './scripts/inspect.lua.js';
 import { RELEASE } from './scripts/release.lua.js';
 import { RENEW } from './scripts/renew.lua.js';
-import { slotOf } from './slot.js';
+import { tagOf } from './slot.js';
+import { Unconfirmed } from './unconfirmed.js';
 
 /** Options of `redisLocks`. */
 export interface RedisLocksOptions {
@@ -36,10 +39,30 @@ export interface RedisLocksOptions {
    * back (S2). Each lock that was used within this time costs one small key. Default 10 minutes.
    */
   readonly keepToken?: Duration;
+  /**
+   * Grants and renewals count only once so many replicas have them, so that a fail-over to one of these replicas loses
+   * none (S1). Where they do not confirm in time, a grant is undone and the claim is told why (`unavailable`). Default:
+   * none; the server's own word counts.
+   */
+  readonly acks?: RedisAcks;
+}
+
+/** How many replicas have to confirm. */
+export interface RedisAcks {
+  /** At least 1. More than there are: nothing is ever granted. */
+  readonly replicas: number;
+  /**
+   * How long they are waited for, at most. Other commands on the same connection wait as long, so a client of its own
+   * is best. Default 500 ms.
+   */
+  readonly timeoutMs?: Duration;
 }
 
 const MAX_BATCH = 64;
+/** A script of so many renewals takes the server some two milliseconds. */
+const MAX_RENEW = 256;
 const DEFAULT_KEEP: Duration = '10m';
+const DEFAULT_ACKS_MS = 500;
 
 /**
  * A lock backend on Redis.
@@ -47,71 +70,90 @@ const DEFAULT_KEEP: Duration = '10m';
  * @throws GuardError `invalid-argument`: an option that is not valid.
  */
 export function redisLocks(connection: RedisConnection, options: RedisLocksOptions = {}): LockBackend {
-  return new RedisLocks(connection, parseDuration('keepToken', options.keepToken ?? DEFAULT_KEEP));
+  checkOptions('redisLocks', options, ['keepToken', 'acks']);
+  const keepMs = parseDuration('keepToken', options.keepToken ?? DEFAULT_KEEP);
+  return new RedisLocks(connection, keepMs, checkedAcks(options.acks));
+}
+
+function checkedAcks(acks: RedisAcks | undefined): Acks | undefined {
+  if (acks === undefined) return undefined;
+  checkOptions('acks', acks, ['replicas', 'timeoutMs']);
+  const { replicas, timeoutMs = DEFAULT_ACKS_MS } = acks;
+  if (!Number.isSafeInteger(replicas) || replicas < 1) {
+    throw invalidArgument('acks.replicas', replicas, 'must be a whole number from 1 on');
+  }
+  return { replicas, timeoutMs: parseDuration('acks.timeoutMs', timeoutMs) };
 }
 
 class RedisLocks implements LockBackend {
   readonly name: string;
-  readonly traits: LockTraits;
+  readonly traits: LockTraits = {
+    fifo: true,
+    push: true,
+    floor: true,
+    minTtlMs: 200,
+    ttlGranularityMs: 1,
+    maxBatch: MAX_BATCH,
+    maxRenew: MAX_RENEW,
+  };
   readonly partition?: (key: string) => string;
   private readonly open = new Set<Subscription>();
 
   constructor(
     private readonly connection: RedisConnection,
     private readonly keepMs: number,
+    private readonly acks: Acks | undefined,
   ) {
     this.name = `redis://${connection.place}`;
-    this.traits = {
-      fifo: true,
-      push: true,
-      floor: true,
-      minTtlMs: 200,
-      ttlGranularityMs: 1,
-      maxBatch: MAX_BATCH,
-    };
     // In a cluster a script can touch one slot only, and a dead master harms only its own locks.
-    if (connection.cluster) this.partition = (key) => String(slotOf(lockNames(key).record));
+    if (connection.cluster) this.partition = tagOf;
   }
 
   async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const keys: string[] = [];
     const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
     for (const claim of claims) {
-      const names = lockNames(claim.key);
-      keys.push(names.record, names.queue, names.tickets, tombstoneName(names, claim.id));
+      const { record, queue, tickets } = lockNames(claim.key);
+      keys.push(record, queue, tickets, tombstoneName(claim.key, claim.id));
       args.push(claim.id, claim.ttlMs, claim.wait ? 1 : 0, claim.ticketTtlMs, claim.session);
       args.push(digits(claim.floor ?? 0n), JSON.stringify(claim.holder));
     }
-    return (await this.run<unknown>(ACQUIRE, keys, args)).map(claimAnswer);
+    const reply = await this.connection.run(ACQUIRE, keys, args, this.acks);
+    const answers = (reply.value as readonly unknown[]).map(claimAnswer);
+    const why = this.unconfirmed(reply);
+    return why === undefined ? answers : why.undone(claims, answers, (taken) => this.release(taken));
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
     const keys: string[] = [];
     const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
     for (const { key, claim, token, ttlMs } of renewals) {
-      const names = lockNames(key);
-      keys.push(names.record, names.queue, names.tickets);
+      const { record, queue, tickets } = lockNames(key);
+      keys.push(record, queue, tickets);
       args.push(claim, digits(token), ttlMs);
     }
-    const answers = await this.run(RENEW, keys, args);
-    return answers.map((answer) => ({ status: answer === 1 ? 'renewed' : 'lost' }));
+    const reply = await this.connection.run(RENEW, keys, args, this.acks);
+    const why = this.unconfirmed(reply);
+    return (reply.value as readonly unknown[]).map((answer) => {
+      if (Number(answer) !== 1) return { status: 'lost' };
+      // Not confirmed: it may or may not outlive a fail-over, so it is asked for again until the lease is over.
+      return why === undefined ? { status: 'renewed' } : why.answer();
+    });
   }
 
   async release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     const keys: string[] = [];
     const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
     for (const release of releases) {
-      const names = lockNames(release.key);
-      keys.push(names.record, names.queue, names.tickets, tombstoneName(names, release.claim));
+      const { record, queue, tickets } = lockNames(release.key);
+      keys.push(record, queue, tickets, tombstoneName(release.key, release.claim));
       if (release.cancel) args.push(release.claim, '', release.tombstoneMs);
       else args.push(release.claim, digits(release.token), 0);
     }
-    const breaks = this.connection.breaks;
-    const answers = await this.run(RELEASE, keys, args);
-    // The client may have sent it twice by itself; then "lost" may be the echo of our own release.
-    const resent = this.connection.breaks !== breaks;
-    return answers.map((answer) => {
-      if (answer === 1) return { status: 'released' };
+    const { value, resent } = await this.connection.run(RELEASE, keys, args);
+    return (value as readonly unknown[]).map((answer) => {
+      if (Number(answer) === 1) return { status: 'released' };
+      // The client may have sent it twice by itself; then "lost" may be the echo of our own release.
       return resent ? { status: 'lost', resent } : { status: 'lost' };
     });
   }
@@ -121,14 +163,17 @@ class RedisLocks implements LockBackend {
   }
 
   private async inspectKeys(queried: readonly string[]): Promise<readonly LockInfo[]> {
-    const groups = this.grouped(queried);
     const found = new Map<string, LockInfo>();
-    for (const group of groups) {
-      const names = group.map(lockNames);
-      const keys = names.flatMap(({ record, queue, tickets }) => [record, queue, tickets]);
-      const answers = await this.run<InspectAnswer>(INSPECT, keys, [this.keepMs, CHANNEL_PREFIX]);
+    const ask = async (group: readonly string[]): Promise<void> => {
+      const keys = group.flatMap((key) => {
+        const { record, queue, tickets } = lockNames(key);
+        return [record, queue, tickets];
+      });
+      const { value } = await this.connection.run(INSPECT, keys, [this.keepMs, CHANNEL_PREFIX]);
+      const answers = value as readonly InspectAnswer[];
       group.forEach((key, index) => found.set(key, infoOf(key, answers[index]!)));
-    }
+    };
+    await Promise.all(this.grouped(queried).map(ask));
     return queried.map((key) => found.get(key)!);
   }
 
@@ -136,9 +181,9 @@ class RedisLocks implements LockBackend {
   private async inspectBelow(
     query: Exclude<LockQuery, { readonly keys: readonly string[] }>,
   ): Promise<readonly LockInfo[]> {
-    const { after = '', limit } = query;
-    const names = await this.connection.scan(`${escapeGlob(recordStart(query.prefix))}*`);
-    const keys = names.filter(isRecord).map(keyOf);
+    const { prefix, after = '', limit } = query;
+    const names = await this.connection.scan(recordPattern(prefix));
+    const keys = names.map(keyOf).filter((key) => key !== undefined && key.startsWith(prefix)) as string[];
     keys.sort(compareBytes);
     const wanted = keys.filter((key) => compareBytes(key, after) > 0);
     const held: LockInfo[] = [];
@@ -154,7 +199,9 @@ class RedisLocks implements LockBackend {
       CHANNEL_PREFIX + session,
       (message) => {
         const notice = noticeOf(message);
-        if (notice !== undefined) onNotice(notice);
+        if (notice === undefined) return;
+        // No replica has confirmed the hand-over yet: the claim asks for its lock, and that answer waits for them.
+        onNotice(this.acks === undefined ? notice : { type: 'gap', open: true });
       },
       (open) => onNotice({ type: 'gap', open }),
     );
@@ -172,64 +219,24 @@ class RedisLocks implements LockBackend {
     await Promise.all([...this.open].map((subscription) => subscription.close()));
   }
 
-  private async run<T = number>(
-    script: typeof ACQUIRE,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<readonly T[]> {
-    return (await this.connection.run(script, keys, args)) as readonly T[];
+  private unconfirmed({ acks: confirmed }: ScriptReply): Unconfirmed | undefined {
+    if (this.acks === undefined || confirmed >= this.acks.replicas) return undefined;
+    return new Unconfirmed(this.acks, confirmed);
   }
 
   /** Keys of one script share a slot; without a cluster, a batch is a batch. */
   private grouped(keys: readonly string[]): readonly (readonly string[])[] {
-    const unique = [...new Set(keys)];
-    if (this.connection.cluster) return unique.map((key) => [key]);
-    const groups: string[][] = [];
-    for (let at = 0; at < unique.length; at += MAX_BATCH) groups.push(unique.slice(at, at + MAX_BATCH));
-    return groups;
+    const groups = new Map<string, string[]>();
+    for (const key of new Set(keys)) {
+      const name = this.partition?.(key) ?? '';
+      const group = groups.get(name) ?? [];
+      groups.set(name, group);
+      group.push(key);
+    }
+    return [...groups.values()].flatMap((group) => {
+      const pieces: string[][] = [];
+      for (let at = 0; at < group.length; at += MAX_BATCH) pieces.push(group.slice(at, at + MAX_BATCH));
+      return pieces;
+    });
   }
-}
-
-type InspectAnswer = readonly [string, number, number, string, string, string, number];
-
-function claimAnswer(answer: unknown): ClaimAnswer {
-  const [status, first, second, third] = answer as readonly [string, ...unknown[]];
-  switch (status) {
-    case 'g':
-      return { status: 'granted', token: BigInt(first as string) };
-    case 'q':
-      return { status: 'queued', ahead: Number(first), minted: BigInt(second as string), fresh: third === 1 };
-    case 'b':
-      return { status: 'busy', holder: JSON.parse(first as string) as Holder, expiresInMs: Number(second) };
-    case 'c':
-      return { status: 'cancelled' };
-    default:
-      return { status: 'failed', cause: new Error(`Redis answered ${JSON.stringify(answer)} to an acquire`) };
-  }
-}
-
-function infoOf(key: string, answer: InspectAnswer): LockInfo {
-  const [token, held, expiresInMs, session, claim, holder, waiting] = answer;
-  if (held !== 1) return { key, held: false, token: BigInt(token), waiting: 0 };
-  return {
-    key,
-    held: true,
-    token: BigInt(token),
-    expiresInMs,
-    waiting,
-    holder: JSON.parse(holder) as Holder,
-    lease: { key, claim, token: BigInt(token), session },
-  };
-}
-
-/** `g|token|claim|record`. Whatever else comes on the channel is not ours. */
-function noticeOf(message: string): Notice | undefined {
-  const [type, token, claim, ...record] = message.split('|');
-  if (type !== 'g' || token === undefined || claim === undefined || !/^\d{19}$/.test(token)) return undefined;
-  return { type: 'granted', key: keyOf(record.join('|')), claim, token: BigInt(token) };
-}
-
-/** Tokens as the scripts write them: 19 digits, so that texts compare like numbers. */
-function digits(token: bigint): string {
-  return token.toString().padStart(19, '0');
 }

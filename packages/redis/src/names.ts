@@ -1,8 +1,10 @@
 /**
- * Names of keys in Redis. All keys of one lock, or of one state entry, carry the full key as their hash tag, so that a
- * cluster keeps them in one slot; a closing brace inside a key is escaped, so a tag ends where it should and no key
- * can name another's parts.
+ * Names of keys in Redis. What stands between the braces decides the slot in a cluster; all keys of one lock, and of
+ * one state entry with its index, carry the same tag. The application's own text stands at the end of a name and
+ * nowhere else, so no key can name another's parts.
  */
+import { escapeGlob } from './connection.js';
+import { TAGS, tagOf } from './slot.js';
 
 /** Names of the three keys of a lock. */
 export interface LockNames {
@@ -13,59 +15,56 @@ export interface LockNames {
 
 /** The keys of a lock. */
 export function lockNames(key: string): LockNames {
-  const record = `guard:{${tag(key)}}`;
-  return { record, queue: `${record}:q`, tickets: `${record}:t` };
+  const start = `guard:{${tagOf(key)}}:`;
+  return { record: `${start}l:${key}`, queue: `${start}q:${key}`, tickets: `${start}t:${key}` };
 }
 
 /** The tombstone of a claim on a lock. */
-export function tombstoneName(names: LockNames, claim: string): string {
-  return `${names.record}:c:${claim}`;
+export function tombstoneName(key: string, claim: string): string {
+  return `guard:{${tagOf(key)}}:c:${claim}:${key}`;
 }
 
-/** How the name of the record of any lock below a prefix begins. */
-export function recordStart(prefix: string): string {
-  return `guard:{${tag(prefix)}`;
+const RECORD = /^guard:\{\d+\}:l:/;
+
+/** A pattern that finds the records of all locks below a prefix, and other names beside them. */
+export function recordPattern(prefix: string): string {
+  return `guard:{*}:l:${escapeGlob(prefix)}*`;
 }
 
-/** Whether a name is that of a lock's record, not of its queue, tickets or tombstones. */
-export function isRecord(name: string): boolean {
-  return name.endsWith('}');
+/** The full key that a record's name stands for; `undefined`: it is not the name of a record. */
+export function keyOf(record: string): string | undefined {
+  const start = RECORD.exec(record);
+  return start === null ? undefined : record.slice(start[0].length);
 }
 
 /** Before the session's id: the channel of a guard's notices. */
 export const CHANNEL_PREFIX = 'guard:notices:';
 
-/** The full key that a record's name stands for. */
-export function keyOf(record: string): string {
-  const start = record.indexOf('{') + 1;
-  return unescape(record.slice(start, record.indexOf('}', start)));
+/** Before the namespace: the channel on which writes are told, for one database and key prefix. */
+export function stateChannel(scope: string): string {
+  return `guard:state:${scope}:`;
 }
-
-/** The keys of all state entries, in the order of their bytes; kept where all keys can share a step. */
-export const STATE_INDEX = 'guard:index';
-
-/** Before the namespace: the channel on which writes are told. */
-export const STATE_CHANNEL = 'guard:state:';
 
 /** The hash of a state entry. */
 export function entryName(key: string): string {
-  return `guard:s:{${tag(key)}}`;
+  return `guard:{${tagOf(key)}}:s:${key}`;
 }
 
-/** How the name of any entry below a prefix begins. */
-export function entryStart(prefix: string): string {
-  return `guard:s:{${tag(prefix)}`;
+/** The keys of state entries, in the order of their bytes: one index, or one for each tag where keys must share a slot. */
+export interface StateIndex {
+  of(key: string): string;
+  readonly all: readonly string[];
 }
 
-/** The full key that an entry's name stands for. */
-export function entryKeyOf(name: string): string {
-  return keyOf(name);
-}
+/** One index for all entries. */
+export const ONE_INDEX: StateIndex = { of: () => 'guard:index', all: ['guard:index'] };
 
-function tag(key: string): string {
-  return key.replace(/[%}]/g, (found) => (found === '%' ? '%25' : '%7D'));
-}
+/** An index beside the entries of each tag. */
+export const INDEX_PER_TAG: StateIndex = {
+  of: (key) => indexOf(tagOf(key)),
+  all: TAGS.map(indexOf),
+};
 
-function unescape(text: string): string {
-  return text.replace(/%7D|%25/g, (found) => (found === '%25' ? '%' : '}'));
+function indexOf(tag: string): string {
+  return `guard:{${tag}}:index`;
 }

@@ -1,24 +1,20 @@
 /**
- * `fromNodeRedis`: a connection over a node-redis client or cluster (5 or 6) that the application made. Typed by the
- * few members that are used, so that nothing of node-redis is imported and any compatible client fits.
+ * `fromNodeRedis`: a connection over a node-redis client, cluster or sentinel (5 or 6) that the application made. Typed
+ * by the few members that are used, so that nothing of node-redis is imported and any compatible client fits.
  */
 import { GuardError } from '@guard/core';
-import { isNoScript, SCAN_PAGE, type Channel, type RedisConnection } from './connection.js';
-
-interface ScriptCall {
-  readonly keys: string[];
-  readonly arguments: (string | Buffer)[];
-}
+import { keepSubscribed } from './channel.js';
+import { escapeGlob, SCAN_PAGE, type RedisConnection } from './connection.js';
+import { openLine } from './node-redis-line.js';
+import { nodeRedisScripts, type NodeRedisCommands } from './node-redis-scripts.js';
 
 interface ScanPage {
   readonly cursor: string | number;
   readonly keys: readonly string[];
 }
 
-/** What is used of a node-redis client or cluster. */
-export interface NodeRedisClient {
-  evalSha(sha: string, call: ScriptCall): Promise<unknown>;
-  eval(text: string, call: ScriptCall): Promise<unknown>;
+/** What is used of a node-redis client, cluster or sentinel. */
+export interface NodeRedisClient extends NodeRedisCommands {
   scan?(cursor: string, options: { readonly MATCH: string; readonly COUNT: number }): Promise<ScanPage>;
   duplicate(...args: never[]): unknown;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
@@ -26,116 +22,114 @@ export interface NodeRedisClient {
   readonly options?: object;
 }
 
-interface Subscriber {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
-  on(event: string, listener: (...args: any[]) => void): unknown;
-  connect(): Promise<unknown>;
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  destroy(): void;
-}
-
-/**
- * A connection over a node-redis client, which stays the application's: Guard never closes it. Connect it before use.
- * Notices come over one duplicate of it, which Guard opens and closes.
- *
- * @throws GuardError `invalid-argument`: not a node-redis client.
- */
-export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
-  if (typeof client?.evalSha !== 'function' || typeof client.duplicate !== 'function') {
-    throw new GuardError('invalid-argument', 'fromNodeRedis takes a node-redis client or cluster');
-  }
-  let breaks = 0;
-  client.on('error', () => (breaks += 1));
-  client.on('reconnecting', () => (breaks += 1));
-  const options = (client.options ?? {}) as Options;
-  return {
-    place: placeOf(options),
-    cluster: options.rootNodes !== undefined,
-    get breaks() {
-      return breaks;
-    },
-    run: async (script, keys, args) => {
-      const call = {
-        keys: [...keys],
-        arguments: args.map((arg) => (typeof arg === 'number' ? String(arg) : arg)),
-      };
-      try {
-        return await client.evalSha(script.sha, call);
-      } catch (error) {
-        if (!isNoScript(error)) throw error;
-        return client.eval(script.text, call);
-      }
-    },
-    scan: (pattern) => scanAll(client, pattern),
-    subscribe: (channel, onMessage, onState) => listen(client, channel, onMessage, onState),
-  };
-}
-
 interface Options {
   readonly url?: string;
   readonly database?: number;
+  readonly keyPrefix?: string;
+  readonly readonly?: boolean;
   readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
-  readonly rootNodes?: readonly unknown[];
+}
+
+/** What a cluster has beside the commands. */
+interface ClusterMembers {
+  readonly masters?: readonly unknown[];
+  readonly nodeClient?: (this: NodeRedisClient, node: unknown) => unknown;
+}
+
+/** Whatever of these a client tells, answers may be to the second sending of a command. */
+const BREAKS = ['error', 'reconnecting', 'topology-change', 'client-error', 'node-error', 'node-disconnect'];
+
+/**
+ * A connection over a node-redis client, which stays the application's: Guard never closes it. Connect it before use.
+ * Its key prefix, database, credentials, TLS and retry settings stay in force. Notices come over one duplicate of it,
+ * which Guard opens and closes.
+ *
+ * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas; or one with a key
+ * prefix with braces, which would break the hash tags of Guard's keys.
+ */
+export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
+  const options = checkedOptions(client);
+  let breaks = 0;
+  for (const event of BREAKS) client.on(event, () => (breaks += 1));
+  const prefix = options.keyPrefix ?? '';
+  const runScript = nodeRedisScripts(client, () => (breaks += 1));
+  return {
+    place: placeOf(client, options),
+    scope: `${databaseOf(options)}:${prefix}`,
+    cluster: isCluster(client),
+    run: async (script, keys, args, acks) => {
+      const before = breaks;
+      const answer = await runScript(script, keys, args, acks);
+      return { ...answer, resent: breaks !== before };
+    },
+    scan: async (pattern) => {
+      const names = await scanAll(client, escapeGlob(prefix) + pattern);
+      return names.map((name) => name.slice(prefix.length));
+    },
+    subscribe: (channel, onMessage, onState) =>
+      keepSubscribed((...line) => openLine(client, ...line), channel, onMessage, onState),
+  };
+}
+
+function checkedOptions(client: NodeRedisClient): Options {
+  if (typeof client?.evalSha !== 'function' || typeof client.duplicate !== 'function') {
+    throw new GuardError('invalid-argument', 'fromNodeRedis takes a node-redis client, cluster or sentinel');
+  }
+  const { _keyPrefix: shown } = client as { readonly _keyPrefix?: string };
+  const options: Options = { ...(shown === undefined ? {} : { keyPrefix: shown }), ...client.options };
+  if (/[{}]/.test(options.keyPrefix ?? '')) {
+    throw new GuardError('invalid-argument', `the client's keyPrefix must not contain braces`);
+  }
+  if (options.readonly === true) {
+    throw new GuardError('invalid-argument', 'the client reads from replicas; Guard needs one of the master');
+  }
+  return options;
+}
+
+function isCluster(client: NodeRedisClient): boolean {
+  return typeof (client as ClusterMembers).nodeClient === 'function';
+}
+
+function isSentinel(client: NodeRedisClient): boolean {
+  return typeof (client as { getMasterNode?: unknown }).getMasterNode === 'function';
 }
 
 /** Address and database only: nothing that lets anybody in. */
-function placeOf({ url, database, socket, rootNodes }: Options): string {
-  if (rootNodes !== undefined) return 'cluster/';
+function placeOf(client: NodeRedisClient, options: Options): string {
+  const end = `/${options.keyPrefix ?? ''}`;
+  if (isCluster(client)) return `cluster${end}`;
+  if (isSentinel(client)) return `sentinel/${databaseOf(options)}${end}`;
+  const { url, socket } = options;
   const parsed = url === undefined ? undefined : new URL(url);
   const host = socket?.path ?? socket?.host ?? parsed?.hostname ?? 'localhost';
   const port = socket?.path === undefined ? `:${socket?.port ?? (parsed?.port || 6379)}` : '';
-  return `${host}${port}/${database ?? (parsed?.pathname.slice(1) || 0)}/`;
+  return `${host}${port}/${databaseOf(options)}${end}`;
 }
 
+function databaseOf({ url, database }: Options): string {
+  const inUrl = url === undefined ? '' : new URL(url).pathname.slice(1);
+  return String(database ?? (inUrl || 0));
+}
+
+/** Every master in turn where there are several. */
 async function scanAll(client: NodeRedisClient, pattern: string): Promise<readonly string[]> {
+  const { masters, nodeClient } = client as ClusterMembers;
+  if (masters === undefined || nodeClient === undefined) return scanOne(client, pattern);
+  const scanNode = async (node: unknown): Promise<readonly string[]> =>
+    scanOne((await nodeClient.call(client, node)) as NodeRedisClient, pattern);
+  return (await Promise.all(masters.map(scanNode))).flat();
+}
+
+async function scanOne(client: NodeRedisClient, pattern: string): Promise<readonly string[]> {
   if (typeof client.scan !== 'function') {
-    throw new GuardError(
-      'invalid-argument',
-      'a node-redis cluster cannot list its keys: inspect locks by their keys',
-    );
+    throw new GuardError('invalid-argument', 'this client cannot list keys: inspect locks by their keys');
   }
   const names = new Set<string>();
   let cursor = '0';
   do {
     const page = await client.scan(cursor, { MATCH: pattern, COUNT: SCAN_PAGE });
-    for (const name of page.keys) names.add(name);
+    for (const name of page.keys) names.add(String(name));
     cursor = String(page.cursor);
   } while (cursor !== '0');
   return [...names];
-}
-
-async function listen(
-  client: NodeRedisClient,
-  channel: string,
-  onMessage: (message: string) => void,
-  onState: (open: boolean) => void,
-): Promise<Channel> {
-  const subscriber = client.duplicate() as Subscriber;
-  let isOpen = false;
-  let isUp = true;
-  // The client reconnects and subscribes again by itself; that messages were lost meanwhile is told by the state.
-  subscriber.on('error', () => {
-    if (isOpen && isUp) onState(false);
-    isUp = false;
-  });
-  subscriber.on('ready', () => {
-    if (isOpen && !isUp) onState(true);
-    isUp = true;
-  });
-  try {
-    await subscriber.connect();
-    await subscriber.subscribe(channel, (message) => {
-      if (isOpen) onMessage(message);
-    });
-  } catch (error) {
-    subscriber.destroy();
-    throw error;
-  }
-  isOpen = true;
-  return {
-    close: async () => {
-      isOpen = false;
-      subscriber.destroy();
-    },
-  };
 }

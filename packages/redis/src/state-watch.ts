@@ -4,7 +4,6 @@
  */
 import type { StateChange, StateStore, StoredEntry } from '@guard/core';
 import type { Channel, RedisConnection } from './connection.js';
-import { STATE_CHANNEL } from './names.js';
 
 const PAGE = 200;
 
@@ -21,14 +20,14 @@ export class StateWatch {
   constructor(
     private readonly store: Pick<StateStore, 'read' | 'scan'>,
     private readonly connection: RedisConnection,
+    private readonly channelName: string,
     private readonly prefix: string,
     private readonly listener: (change: StateChange) => void,
   ) {}
 
   async open(): Promise<void> {
-    const namespace = this.prefix.slice(0, this.prefix.indexOf('/'));
     this.channel = await this.connection.subscribe(
-      STATE_CHANNEL + namespace,
+      this.channelName,
       (key) => this.wrote(key),
       (open) => open && this.lost(),
     );

@@ -1,7 +1,7 @@
 /**
  * `redisState`: versioned entries on Redis. Every write is one script on the entry's own server: the compare, the set,
- * the fence and the message to watchers are one step. On a single server (or behind Sentinel) an index lists the keys
- * in order, in the same step; in a cluster no step can span two slots, so a listing walks the servers' keys instead.
+ * the fence, the index and the message to watchers are one step. On a single server (or behind Sentinel) one index
+ * lists all keys in order; in a cluster no step can span two slots, so each tag has its own, and a listing merges them.
  */
 import {
   FENCE_KEPT_MS,
@@ -14,15 +14,13 @@ import {
   type WriteAnswer,
 } from '@guard/core';
 import { compareBytes } from './byte-order.js';
-import { escapeGlob, type RedisConnection, type ScriptArgument } from './connection.js';
-import { STATE_CHANNEL, STATE_INDEX, entryKeyOf, entryName, entryStart } from './names.js';
+import type { RedisConnection, ScriptArgument } from './connection.js';
+import { INDEX_PER_TAG, ONE_INDEX, entryName, stateChannel, type StateIndex } from './names.js';
 import { FORGET, NOW, PAGE, READ } from './scripts/state-read.lua.js';
-import { WRITE, WRITE_UNINDEXED } from './scripts/state-write.lua.js';
+import { WRITE } from './scripts/state-write.lua.js';
 import { StateWatch } from './state-watch.js';
 
 const MAX_BATCH = 64;
-/** How many keys of one page are read in one step. */
-const READ_AT_ONCE = 64;
 
 /** A state store on Redis. */
 export function redisState(connection: RedisConnection): StateStore {
@@ -32,45 +30,72 @@ export function redisState(connection: RedisConnection): StateStore {
 class RedisState implements StateStore {
   readonly name: string;
   readonly traits: StateStore['traits'];
+  private readonly channel: string;
+  private readonly index: StateIndex;
   private readonly watches = new Set<StateWatch>();
 
   constructor(private readonly connection: RedisConnection) {
     this.name = `redis://${connection.place}`;
-    this.traits = {
-      maxBatch: connection.cluster ? 1 : MAX_BATCH,
-      push: true,
-      atomicBatch: !connection.cluster,
-    };
+    this.traits = { maxBatch: MAX_BATCH, push: true, atomicBatch: !connection.cluster };
+    this.channel = stateChannel(connection.scope);
+    this.index = connection.cluster ? INDEX_PER_TAG : ONE_INDEX;
   }
 
   async now(): Promise<number> {
-    return Number(await this.connection.run(NOW, [entryName('')], [])) / 1_000;
+    const { value } = await this.connection.run(NOW, [entryName('')], []);
+    return Number(value) / 1_000;
   }
 
   async read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
-    const step = this.connection.cluster ? 1 : READ_AT_ONCE;
-    const entries: (StoredEntry | null)[] = [];
-    for (let at = 0; at < keys.length; at += step)
-      entries.push(...(await this.readSome(keys.slice(at, at + step))));
+    const entries = new Array<StoredEntry | null>(keys.length).fill(null);
+    const ask = async (places: readonly number[]): Promise<void> => {
+      const names = places.map((place) => entryName(keys[place]!));
+      const { value } = await this.connection.run(READ, names, []);
+      const answers = value as readonly ReadAnswer[];
+      places.forEach((place, at) => (entries[place] = entryOf(keys[place]!, answers[at]!)));
+    };
+    await Promise.all(this.grouped(keys).map(ask));
     return entries;
   }
 
   async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
-    const { cluster, breaks } = this.connection;
-    const names = writes.map(({ key }) => entryName(key));
-    const args = [FENCE_KEPT_MS, STATE_CHANNEL, ...writes.flatMap(argumentsOf)];
-    const answers = (await (cluster
-      ? this.connection.run(WRITE_UNINDEXED, names, args)
-      : this.connection.run(WRITE, [STATE_INDEX, ...names], args))) as readonly (readonly [string, string])[];
+    const answers = new Array<WriteAnswer>(writes.length);
+    const groups = this.grouped(writes.map(({ key }) => key));
+    const send = async (places: readonly number[]): Promise<void> => {
+      const sent = await this.writeTogether(places.map((place) => writes[place]!));
+      places.forEach((place, at) => (answers[place] = sent[at]!));
+    };
+    if (groups.length === 1) await send(groups[0]!);
+    else {
+      // One dead master harms only its own entries.
+      const failed = (places: readonly number[], cause: unknown): void =>
+        places.forEach((place) => (answers[place] = { status: 'failed', cause }));
+      await Promise.all(
+        groups.map((places) => send(places).catch((cause: unknown) => failed(places, cause))),
+      );
+    }
+    return answers;
+  }
+
+  private async writeTogether(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
+    const keys = writes.flatMap(({ key }) => [entryName(key), this.index.of(key)]);
+    const args = [FENCE_KEPT_MS, this.channel, ...writes.flatMap(argumentsOf)];
+    const { value, resent } = await this.connection.run(WRITE, keys, args);
     // The client may have sent it twice by itself; then a conflict may be with our own write, overwritten since.
-    const resent = this.connection.breaks !== breaks;
-    return answers.map((answer) => answerOf(answer, resent));
+    return (value as readonly (readonly [string, string])[]).map((answer) => answerOf(answer, resent));
   }
 
   async scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
-    const keys = this.connection.cluster
-      ? await this.walk(prefix, cursor, limit)
-      : await this.page(prefix, cursor, limit);
+    const from = cursor === undefined ? `[${prefix}` : `(${cursor}`;
+    // No byte of UTF-8 is 0xff, so nothing that starts with the prefix sorts after it.
+    const to = Buffer.concat([Buffer.from(`[${prefix}`), Buffer.from([0xff])]);
+    const pages = await Promise.all(
+      this.index.all.map(async (index) => {
+        const { value } = await this.connection.run(PAGE, [index], [from, to, limit]);
+        return value as readonly string[];
+      }),
+    );
+    const keys = pages.length === 1 ? pages[0]! : pages.flat().sort(compareBytes).slice(0, limit);
     const entries = await this.read(keys);
     await this.forgetGone(keys, entries);
     const page = entries.filter((entry) => entry !== null);
@@ -79,7 +104,8 @@ class RedisState implements StateStore {
   }
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
-    const watch = new StateWatch(this, this.connection, prefix, listener);
+    const namespace = prefix.slice(0, prefix.indexOf('/'));
+    const watch = new StateWatch(this, this.connection, this.channel + namespace, prefix, listener);
     await watch.open();
     this.watches.add(watch);
     return {
@@ -95,45 +121,38 @@ class RedisState implements StateStore {
     this.watches.clear();
   }
 
-  private async readSome(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
-    const answers = (await this.connection.run(READ, keys.map(entryName), [])) as readonly (readonly [
-      string?,
-      string?,
-      number?,
-    ])[];
-    return keys.map((key, index) => {
-      const [value, version, expiresInMs] = answers[index] ?? [];
-      if (value === undefined || version === undefined) return null;
-      return {
-        key,
-        value,
-        version,
-        ...(expiresInMs === undefined || expiresInMs < 0 ? undefined : { expiresInMs }),
-      };
-    });
-  }
-
-  private async page(prefix: string, cursor: string | undefined, limit: number): Promise<readonly string[]> {
-    const from = cursor === undefined ? `[${prefix}` : `(${cursor}`;
-    // No byte of UTF-8 is 0xff, so nothing that starts with the prefix sorts after it.
-    const to = Buffer.concat([Buffer.from(`[${prefix}`), Buffer.from([0xff])]);
-    return (await this.connection.run(PAGE, [STATE_INDEX], [from, to, limit])) as readonly string[];
-  }
-
-  /** All names of all servers, in order: nothing in a cluster keeps an order of keys across its slots. */
-  private async walk(prefix: string, cursor: string | undefined, limit: number): Promise<readonly string[]> {
-    const names = await this.connection.scan(`${escapeGlob(entryStart(prefix))}*`);
-    const keys = names.map(entryKeyOf).sort(compareBytes);
-    const from = cursor === undefined ? keys : keys.filter((key) => compareBytes(key, cursor) > 0);
-    return from.slice(0, limit);
-  }
-
   /** Keys of expired entries leave the index when somebody meets them. */
   private async forgetGone(keys: readonly string[], entries: readonly (StoredEntry | null)[]): Promise<void> {
-    if (this.connection.cluster) return;
     const gone = keys.filter((_, index) => entries[index] === null);
-    for (const key of gone) await this.connection.run(FORGET, [STATE_INDEX, entryName(key)], [key]);
+    const forget = (key: string): Promise<unknown> =>
+      this.connection.run(FORGET, [this.index.of(key), entryName(key)], [key]);
+    await Promise.all(gone.map(forget));
   }
+
+  /** Places in `keys` that one script can serve together. */
+  private grouped(keys: readonly string[]): readonly (readonly number[])[] {
+    const open = new Map<string, number[]>();
+    const groups: number[][] = [];
+    keys.forEach((key, place) => {
+      const index = this.index.of(key);
+      let group = open.get(index);
+      if (group === undefined || group.length === MAX_BATCH) {
+        group = [];
+        open.set(index, group);
+        groups.push(group);
+      }
+      group.push(place);
+    });
+    return groups;
+  }
+}
+
+type ReadAnswer = readonly [value?: string, version?: string, msLeft?: number | string];
+
+function entryOf(key: string, [value, version, msLeft]: ReadAnswer): StoredEntry | null {
+  if (value === undefined || version === undefined) return null;
+  const expiresInMs = Number(msLeft);
+  return { key, value, version, ...(expiresInMs < 0 ? undefined : { expiresInMs }) };
 }
 
 function argumentsOf({ key, value, expect, writeId, ttl, fence }: StateWrite): ScriptArgument[] {

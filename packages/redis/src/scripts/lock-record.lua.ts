@@ -100,7 +100,9 @@ local function let_go(key, queue, tickets, record, keep, channel)
   if record.mode == 'q' then claim, t = first(queue, tickets) end
   if claim then return hand_over(key, queue, tickets, record, claim, t, channel) end
   if record.mode == 'q' then redis.call('DEL', queue, tickets) end
-  write(key, { token = record.token, mode = 'f', ends = 0, session = '', claim = '', holder = '' }, keep)
+  -- A server that is out of memory refuses to remember the token, and must not keep the lock for that.
+  local free = record.token .. 'f' .. digits(0, 16) .. '||'
+  if redis.pcall('SET', key, free, 'PX', keep).err then redis.call('DEL', key) end
   return nil
 end
 

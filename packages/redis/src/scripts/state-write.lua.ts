@@ -3,7 +3,7 @@
  *
  * Flow: the last write was this very one → its version again; a larger token of the same lock wrote last → fenced; the
  * expectation does not hold → conflict; else written, indexed, and told to watchers.
- * KEYS: the index, where one is kept; then one per write: entry.
+ * KEYS, two per write: entry, index that lists it.
  * ARGV: how long a gone entry is remembered in ms, channel prefix; then nine per write: full key, what to do (`p` put,
  *   `d` delete), value, what to expect (`a` absent, `v` version, `*` whatever), version, write id, ttl ms (`k` keep,
  *   `n` none), lock of the fence or '', its token (19 digits).
@@ -36,12 +36,12 @@ local function write(entry, index, a, keep, channel)
   if a.act == 'd' then
     redis.call('HSET', entry, 'e', '0')
     redis.call('HDEL', entry, 'v')
-    if index ~= '' then redis.call('ZREM', index, a.key) end
+    redis.call('ZREM', index, a.key)
     px = keep
   else
     local ends = ends_of(was, a.ttl)
     redis.call('HSET', entry, 'v', a.value, 'e', string.format('%.0f', ends))
-    if index ~= '' then redis.call('ZADD', index, 0, a.key) end
+    redis.call('ZADD', index, 0, a.key)
     px = ends > 0 and math.ceil((ends - now) / 1000) + keep
   end
   if px then redis.call('PEXPIRE', entry, px) else redis.call('PERSIST', entry) end
@@ -63,23 +63,11 @@ local function arguments(i)
     token = ARGV[v + 9],
   }
 end
-`;
 
-const INDEXED = `
 local answers = {}
-for i = 1, #KEYS - 1 do
-  answers[i] = write(KEYS[i + 1], KEYS[1], arguments(i), tonumber(ARGV[1]), ARGV[2])
+for i = 1, #KEYS / 2 do
+  answers[i] = write(KEYS[i * 2 - 1], KEYS[i * 2], arguments(i), tonumber(ARGV[1]), ARGV[2])
 end
 return answers`;
 
-const UNINDEXED = `
-local answers = {}
-for i = 1, #KEYS do
-  answers[i] = write(KEYS[i], '', arguments(i), tonumber(ARGV[1]), ARGV[2])
-end
-return answers`;
-
-/** With the index in the same step: KEYS are the index, then one entry per write. */
-export const WRITE = script(DECIMAL, STATE_PRELUDE, WRITE_ONE, INDEXED);
-/** Without an index: KEYS are entries only, which in a cluster share no slot with it. */
-export const WRITE_UNINDEXED = script(DECIMAL, STATE_PRELUDE, WRITE_ONE, UNINDEXED);
+export const WRITE = script(DECIMAL, STATE_PRELUDE, WRITE_ONE);

@@ -1,0 +1,211 @@
+/** One server in trouble: what it refuses is told with its own words, and nothing is ever taken for "busy". */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis6';
+import { startRedis, type TestServer } from '@guard/testing/servers';
+import { fromIoredis } from '../src/index.js';
+import { viaIoredis6, viaNodeRedis6, type Client, type Via } from './support/clients.js';
+import { failureOf, reasons, Stage, until } from './support/stage.js';
+
+const LIBRARIES: [string, Via][] = [
+  ['ioredis', viaIoredis6],
+  ['node-redis', viaNodeRedis6],
+];
+
+describe('A server in trouble', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    // Protected settings are changed below; keys are loaded slowly, so that loading can be met.
+    const args = [
+      '--enable-protected-configs',
+      'yes',
+      '--key-load-delay',
+      '400',
+      '--busy-reply-threshold',
+      '100',
+    ];
+    server = await startRedis({ args });
+  });
+  afterAll(() => server.stop());
+
+  async function connect(stage: Stage, via: Via): Promise<Client> {
+    const client = await via({ single: server });
+    stage.ends(() => client.end());
+    return client;
+  }
+
+  describe.each(LIBRARIES)('%s', (_, via) => {
+    it('[B38] [S6] is asked again with the whole script where it forgot it: every call succeeds at once', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      const troubles: unknown[] = [];
+      guard.on('backend-unavailable', ({ cause }) => void troubles.push(cause));
+      await admin.script('FLUSH');
+      const lock = await guard.tryAcquire('k');
+      await admin.script('FLUSH');
+      await lock?.extend('1m');
+      await admin.script('FLUSH');
+      expect(await lock?.release()).toBe('released');
+      await admin.script('FLUSH');
+      expect(await guard.state.create('e', 1)).not.toBeNull();
+      await admin.script('FLUSH');
+      expect((await guard.state.get('e'))?.value).toBe(1);
+      expect(troubles).toEqual([]);
+    });
+
+    it('[B55] [S6] says "out of memory" at once, and still gives back what was taken before', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      const lock = await guard.acquire('before');
+      await admin.config('SET', 'maxmemory', '1');
+      stage.ends(() => admin.config('SET', 'maxmemory', '0'));
+      const error = await failureOf(guard.tryAcquire('after'));
+      expect(error.code).toBe('unavailable');
+      expect(reasons(error)).toMatch(/OOM/);
+      expect(await lock.release()).toBe('released');
+      await admin.config('SET', 'maxmemory', '0');
+      const again = await guard.tryAcquire('before');
+      expect(again!.token).toBeGreaterThan(lock.token);
+    });
+
+    it('[B55] [S6] says that snapshots fail (MISCONF), and goes on when they succeed', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      const [, dir] = (await admin.config('GET', 'dir')) as [string, string];
+      const gone = mkdtempSync(join(tmpdir(), 'guard-gone-'));
+      await admin.config('SET', 'save', '3600 1');
+      await admin.config('SET', 'dir', gone);
+      rmSync(gone, { recursive: true });
+      await admin.bgsave();
+      await until('the snapshot has failed', async () =>
+        (await admin.info('persistence')).includes('rdb_last_bgsave_status:err'),
+      );
+      const error = await failureOf(guard.tryAcquire('k'));
+      await admin.config('SET', 'dir', dir);
+      await admin.config('SET', 'save', '');
+      expect(error.code).toBe('unavailable');
+      expect(reasons(error)).toMatch(/MISCONF/);
+      expect(await guard.acquire('k', { wait: '5s' })).toMatchObject({ key: 'k' });
+      await admin.bgsave();
+      await until('a snapshot has succeeded', async () =>
+        (await admin.info('persistence')).includes('rdb_last_bgsave_status:ok'),
+      );
+    });
+
+    it('[B55] [S6] says that a script keeps it busy (BUSY), and waits through it', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      const endless = stage.admin(server);
+      const spinning = endless.eval('while true do end', 0).catch(() => undefined);
+      await sleep(150);
+      const error = await failureOf(guard.tryAcquire('k'));
+      const waiting = guard.acquire('k', { wait: '10s' });
+      await admin.script('KILL');
+      await spinning;
+      expect(error.code).toBe('unavailable');
+      expect(reasons(error)).toMatch(/BUSY/);
+      expect((await waiting).isHeld()).toBe(true);
+    });
+
+    it('[B40] [S6] says READONLY while it is a replica, renews nothing, and recovers by itself', async () => {
+      await using stage = new Stage();
+      await using other = await startRedis({ appendOnly: false });
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      const held = await guard.acquire('ro', { ttl: '1s' });
+      await admin.replicaof(other.host, other.port);
+      stage.ends(() => admin.replicaof('NO', 'ONE'));
+      const error = await failureOf(guard.acquire('ro2', { wait: '500ms' }));
+      expect(error.code).toBe('unavailable');
+      expect(reasons(error)).toMatch(/READONLY/);
+      await until('the holder is told', () => held.signal.aborted, 2_000);
+      await admin.replicaof('NO', 'ONE');
+      expect((await guard.acquire('ro2', { wait: '5s' })).isHeld()).toBe(true);
+    });
+
+    it('[B55] [S6] waits through loading, and keeps its data', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      const lock = await guard.acquire('through', { ttl: '1m' });
+      await admin.eval(`for i = 1, 4000 do redis.call('SET', 'load:' .. i, i) end`, 0);
+      const restarted = server.restart({ keepData: true });
+      await until('it is loading', () => admin.ping().then(() => false, reasonIsLoading), 5_000).catch(
+        () => undefined,
+      );
+      const next = guard.acquire('next', { wait: '20s' });
+      expect((await next).isHeld()).toBe(true);
+      await restarted;
+      expect(await guard.tryAcquire('through')).toBeNull();
+      expect(await lock.release()).toBe('released');
+      await admin.flushall();
+    });
+
+    it('[B52] [S4] leaves nothing of a claim that was given up while the server was away', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const guard = stage.guard(connection);
+      const admin = stage.admin(server);
+      await server.kill();
+      const error = await failureOf(guard.acquire('ghost', { ttl: '60s', wait: '500ms' }));
+      expect(error.code).toBe('unavailable');
+      await server.restart({ keepData: true });
+      await until('the claim is taken back', async () => {
+        const status = await guard.inspect('ghost').catch(() => undefined);
+        return status?.held === false;
+      });
+      // Whatever the client kept for later has been carried out by now, and a second client sees nothing of it.
+      await sleep(300);
+      const second = await connect(stage, via);
+      const other = stage.guard(second.connection, { namespace: guard.namespace });
+      expect(await other.tryAcquire('ghost')).not.toBeNull();
+      expect(await admin.ping()).toBe('PONG');
+    });
+  });
+
+  it('[B38] forgets scripts under automatic pipelining too', async () => {
+    await using stage = new Stage();
+    const client = new Redis({ host: server.host, port: server.port, enableAutoPipelining: true });
+    stage.ends(() => client.disconnect());
+    const guard = stage.guard(fromIoredis(client));
+    await stage.admin(server).script('FLUSH');
+    const keys = Array.from({ length: 20 }, (_, n) => `k${n}`);
+    const locks = await Promise.all(keys.map((key) => guard.tryAcquire(key)));
+    await stage.admin(server).script('FLUSH');
+    expect(await Promise.all(locks.map((lock) => lock?.release()))).toEqual(keys.map(() => 'released'));
+  });
+
+  it('[B57] leaves data of the application alone, whatever its names', async () => {
+    await using stage = new Stage();
+    const { connection } = await connect(stage, viaIoredis6);
+    const guard = stage.guard(connection);
+    const admin = stage.admin(server);
+    await admin.set('orders', 'mine');
+    await admin.hset('users', 'a', '1');
+    await admin.rpush('jobs', 'first');
+    for (const key of ['orders', 'users', 'jobs']) {
+      const lock = await guard.tryAcquire(key);
+      expect(await guard.state.create(key, 1)).not.toBeNull();
+      expect(await lock?.release()).toBe('released');
+    }
+    expect(await admin.get('orders')).toBe('mine');
+    expect(await admin.hgetall('users')).toEqual({ a: '1' });
+    expect(await admin.lrange('jobs', 0, -1)).toEqual(['first']);
+  });
+});
+
+function reasonIsLoading(error: unknown): boolean {
+  return /LOADING/.test(reasons(error));
+}

@@ -1,0 +1,113 @@
+/**
+ * The contract suites on one topology. On real servers nearly all time of a case is waiting, and cases share nothing
+ * but the server, so several run at the same time.
+ */
+import { kvRuns, type LockTraits, type RunStore } from '@guard/core';
+import type { LockBackendSuite, RunStoreSuite, StateStoreSuite, TestRunner } from '@guard/testing';
+import { redisLocks, redisState, type RedisConnection } from '../../src/index.js';
+import type { Client, Place, Via } from './clients.js';
+
+const runner: TestRunner = { describe, it: it.concurrent, skip: it.skip };
+/** The port's own sentences; the cases of a guard above them are left to the topologies that run all. */
+const sentencesOnly: TestRunner = {
+  ...runner,
+  describe: (title, define) => (title.startsWith('guard on') ? undefined : describe(title, define)),
+};
+
+const lockTraits: LockTraits = {
+  fifo: true,
+  push: true,
+  floor: true,
+  minTtlMs: 200,
+  ttlGranularityMs: 1,
+  maxBatch: 64,
+  maxRenew: 256,
+};
+
+/** Where a suite runs, and through what. */
+export interface Setting {
+  readonly name: string;
+  readonly via: Via;
+  readonly place: () => Place;
+}
+
+/** Options of `describeLockBackend`. `sentences`: without the cases of a guard. */
+export function lockSuite(setting: Setting, cases: 'all' | 'sentences' = 'all'): LockBackendSuite {
+  return {
+    runner: cases === 'all' ? runner : sentencesOnly,
+    name: `redisLocks, ${setting.name}`,
+    traits: lockTraits,
+    create: async () => {
+      const { first: backend, ...rest } = await placeOf(setting, redisLocks);
+      return { backend, ...rest };
+    },
+  };
+}
+
+/** Options of `describeStateStore`. */
+export function stateSuite(setting: Setting, { cluster = false } = {}): StateStoreSuite {
+  return {
+    runner,
+    name: `redisState, ${setting.name}`,
+    traits: { maxBatch: 64, push: true, atomicBatch: !cluster },
+    create: async () => {
+      const { first: store, ...rest } = await placeOf(setting, redisState);
+      return { store, ...rest };
+    },
+  };
+}
+
+/** Options of `describeRunStore`. */
+export function runSuite(setting: Setting): RunStoreSuite {
+  return {
+    runner,
+    name: `kvRuns on redisState, ${setting.name}`,
+    traits: kvRuns(redisState(noConnection())).traits,
+    create: async () => {
+      const make = (connection: RedisConnection): RunStore => kvRuns(redisState(connection));
+      const { first: store, ...rest } = await placeOf(setting, make);
+      return { store, ...rest };
+    },
+  };
+}
+
+/** Clients that no case uses at the moment: making one takes longer than a lease lasts here, on some topologies. */
+const idle = new Map<Via, Client[]>();
+
+/** Ends all clients. */
+export function endClients(): void {
+  for (const clients of idle.values()) for (const client of clients) client.end();
+  idle.clear();
+}
+
+/** A first connection, further ones on demand, and an end for all of them. */
+async function placeOf<T extends { close(): Promise<void> }>(
+  { via, place }: Setting,
+  make: (connection: RedisConnection) => T,
+): Promise<{ readonly first: T; connect(): Promise<T>; cleanup(): Promise<void> }> {
+  const spare = idle.get(via) ?? [];
+  idle.set(via, spare);
+  const used: Client[] = [];
+  const made: T[] = [];
+  const connect = async (): Promise<T> => {
+    const client = spare.pop() ?? (await via(place()));
+    used.push(client);
+    const one = make(client.connection);
+    made.push(one);
+    return one;
+  };
+  const first = await connect();
+  // The second is at hand before a case begins to count.
+  if (spare.length === 0) spare.push(await via(place()));
+  const cleanup = async (): Promise<void> => {
+    await Promise.all(made.map((one) => one.close()));
+    spare.push(...used);
+  };
+  return { first, connect, cleanup };
+}
+
+/** Traits are known before any server is. */
+function noConnection(): RedisConnection {
+  const never = (): Promise<never> => Promise.reject(new Error('not connected'));
+  return { place: '', scope: '', cluster: false, run: never, scan: never, subscribe: never };
+}
