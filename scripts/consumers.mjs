@@ -1,58 +1,54 @@
-// `npm run test:consumers`: what is published is what is tested. Packs the packages, installs the tarballs into a new
-// project outside of this repository, and runs small applications against them. Needs a build.
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// `npm run test:consumers`: what is published is what is tested. Packs every package, installs the tarballs into a new
+// project outside of this repository, and has small applications use them: compiled by every supported compiler, run
+// under every supported version of Node. Needs a build.
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from './lib/repo.mjs';
+import { compilations } from './lib/consumer-compilers.mjs';
+import { makeConsumer } from './lib/consumer-project.mjs';
+import { allInLanes } from './lib/lanes.mjs';
+import { provideNodes } from './lib/nodes.mjs';
 import { run } from './lib/run.mjs';
 
-const PACKAGES = ['core', 'testing'];
-const APPLICATIONS = ['cjs/main.cjs', 'esm/main.mjs'];
-const COMPILERS = ['5.4', '5.9', '6.0', '7.0'];
-const COMPILER_FLAGS = [
-  ...['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', 'nodenext', '--types', 'node'],
-  ...['--moduleResolution', 'nodenext', '--target', 'es2022', '--lib', 'es2023,esnext.disposable'],
-];
+/** Run under every version of Node. */
+const APPLICATIONS = ['cjs/main.cjs', 'esm/main.mjs', 'both/one-process.cjs'];
+/** They need a native module or a server, so they run under this version of Node alone. */
+const ONLY_HERE = ['here/redis.mjs', 'here/sqlite.cjs'];
+const DECORATED = ['decorators/main.cjs', 'decorators/main.mjs'];
 
-const folder = mkdtempSync(join(tmpdir(), 'guard-consumers-'));
+const consumer = await makeConsumer();
 try {
-  process.exitCode = (await consume()) ? 0 : 1;
+  process.exitCode = consumer !== null && (await consume(consumer)) ? 0 : 1;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  if (consumer !== null) rmSync(consumer.folder, { recursive: true, force: true });
 }
 
-async function consume() {
-  for (const name of PACKAGES) {
-    const packed = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
-    if ((await run('npm', packed, { cwd: join(root, 'packages', name) })).code !== 0) return false;
-  }
-  const tarballs = readdirSync(folder).map((file) => `./${file}`);
-  const compilers = COMPILERS.map((version) => `ts${version}@npm:typescript@${version}`);
-  writeFileSync(join(folder, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n');
-  const install = [
-    'install',
-    '--silent',
-    '--prefer-offline',
-    '--no-audit',
-    '--no-fund',
-    ...tarballs,
-    '@types/node@20',
-    ...compilers,
+async function consume({ folder, specifiers }) {
+  const others = await provideNodes();
+  if (others === null) return false;
+  const compiled = compilations(folder);
+  const checked = await allInLanes(compiled, async ({ name, compile }) => report(name, await compile()));
+  const here = { version: process.versions.node, program: process.execPath };
+  const decorated = (some) => some.flatMap(({ out }) => DECORATED.map((file) => join(out, file)));
+  const applications = APPLICATIONS.map((file) => join('applications', file));
+  const onEvery = [...applications, ...decorated(compiled.filter(({ newest }) => newest))];
+  const onThis = [
+    ...applications,
+    ...decorated(compiled),
+    ...ONLY_HERE.map((file) => join('applications', file)),
   ];
-  if ((await run('npm', install, { cwd: folder })).code !== 0) return false;
-  cpSync(join(root, 'test', 'consumers'), join(folder, 'applications'), { recursive: true });
-  let ok = true;
-  for (const application of APPLICATIONS) {
-    const { code } = await run(process.execPath, [join('applications', application)], { cwd: folder });
-    if (code !== 0) console.error(`${application} failed`);
-    ok &&= code === 0;
-  }
-  for (const version of COMPILERS) {
-    const compiler = join('node_modules', `ts${version}`, 'bin', 'tsc');
-    const args = [compiler, ...COMPILER_FLAGS, join('applications', 'types', 'main.ts')];
-    const { code } = await run(process.execPath, args, { cwd: folder });
-    console.log(`types with TypeScript ${version}: ${code === 0 ? 'ok' : 'FAILED'}`);
-    ok &&= code === 0;
-  }
-  return ok;
+  const runs = [here, ...others].flatMap((node) => [
+    { node, args: ['applications/both/every-export.cjs', ...specifiers] },
+    ...(node === here ? onThis : onEvery).map((file) => ({ node, args: [file] })),
+  ]);
+  const ran = await allInLanes(runs, async ({ args, node }) => {
+    const flags = ['--unhandled-rejections=strict', '--throw-deprecation'];
+    const answer = await run(node.program, [...flags, ...args], { cwd: folder, capture: true });
+    return report(`node ${node.version}: ${args[0]}`, answer);
+  });
+  return checked && ran;
+}
+
+function report(what, { code, output }) {
+  console.log(`${what}: ${code === 0 ? 'ok' : `FAILED\n${output}`}`);
+  return code === 0;
 }

@@ -1,8 +1,8 @@
 // `npm run test:nodes`: unit tests under every supported major version of Node, the oldest that is supported first.
 // Only what needs no native module: the binding of SQLite is built for one version, and building it for each would take
 // longer than everything else here. The simulator's seeds and what needs servers run under one version, by `npm test`.
-import { availableParallelism } from 'node:os';
 import { runJest } from './lib/jest.mjs';
+import { allInLanes } from './lib/lanes.mjs';
 import { provideNodes } from './lib/nodes.mjs';
 
 const TESTS = ['packages/core/test/', 'packages/testing/test/(check|clock|contract|fault|process)/'];
@@ -10,18 +10,7 @@ const TESTS = ['packages/core/test/', 'packages/testing/test/(check|clock|contra
 const COMPILED_ONLY = 'packages/core/test/decorator/types.spec.ts';
 
 const nodes = await provideNodes();
-process.exitCode = nodes !== null && (await testAll(nodes)) ? 0 : 1;
-
-/** As many at a time as there are processors. */
-async function testAll(nodes) {
-  const waiting = [...nodes];
-  let ok = true;
-  const lane = async () => {
-    for (let node = waiting.shift(); node; node = waiting.shift()) ok = (await test(node)) && ok;
-  };
-  await Promise.all(Array.from({ length: availableParallelism() }, lane));
-  return ok;
-}
+process.exitCode = nodes !== null && (await allInLanes(nodes, test)) ? 0 : 1;
 
 async function test({ version, program }) {
   const startedAt = performance.now();

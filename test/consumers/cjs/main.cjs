@@ -1,27 +1,21 @@
-// A CommonJS application that uses the published packages, and loads their ESM builds beside: both copies must see
-// each other's ambient lock and errors.
+// A CommonJS application that uses the published packages.
 const assert = require('node:assert/strict');
-const core = require('@guard/core');
-const testing = require('@guard/testing');
-const servers = require('@guard/testing/servers');
+const { createGuard, currentLock, GuardError, kvRuns, memoryLocks, memoryState } = require('@guard/core');
 
 async function main() {
-  assert.equal(typeof testing.describeLockBackend, 'function');
-  assert.equal(typeof servers.startRedis, 'function');
-  const esm = await import('@guard/core');
-  assert.notEqual(esm.GuardError, core.GuardError, 'two copies');
-
-  const guard = core.createGuard({ locks: core.memoryLocks(), namespace: 'consumer' });
+  const state = memoryState();
+  const guard = createGuard({ locks: memoryLocks(), state, runs: kvRuns(state), namespace: 'consumer' });
   await guard.withLock('k', async (lock) => {
     assert.equal(lock.isHeld(), true);
-    assert.equal(core.currentLock()?.token, lock.token);
-    assert.equal(esm.currentLock()?.token, lock.token, 'the other copy sees the ambient lock');
+    assert.equal(currentLock()?.token, lock.token);
   });
-  const error = await guard.acquire('').catch((caught) => caught);
-  assert.equal(core.GuardError.is(error, 'invalid-argument'), true);
-  assert.equal(esm.GuardError.is(error, 'invalid-argument'), true, 'the other copy knows the error');
+  const times = [];
+  const settle = () => guard.run('settle', { key: '2026-11-29' }, async () => times.push('run'));
+  assert.equal((await settle()).status, 'completed');
+  assert.equal((await settle()).status, 'skipped');
+  assert.equal(times.length, 1, 'once');
+  await assert.rejects(guard.acquire(''), (error) => GuardError.is(error, 'invalid-argument'));
   await guard.close();
-  console.log('cjs: ok');
 }
 
 main();
