@@ -43,7 +43,7 @@ export function kvRuns(state: StateStore, options: KvRunsOptions = {}): RunStore
 
 class KvRuns implements RunStore {
   readonly name: string;
-  readonly traits = { createRunning: true };
+  readonly traits: RunStore['traits'];
 
   readonly #state: StateStore;
   readonly #records: Records;
@@ -52,6 +52,11 @@ class KvRuns implements RunStore {
 
   constructor(state: StateStore, random: Random) {
     this.name = state.name;
+    const { ttlGranularityMs } = state.traits;
+    this.traits = {
+      createRunning: true,
+      ...(ttlGranularityMs === undefined ? undefined : { ttlGranularityMs }),
+    };
     this.#state = state;
     this.#records = new Records(state);
     this.#pruner = new Pruner(state, this.#records);

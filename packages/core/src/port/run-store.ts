@@ -4,7 +4,10 @@
  * with real tables by itself.
  */
 import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
+import type { TaskRecord } from '../machine/task-record.js';
 import type { Failed } from './lock-backend.js';
+
+export type { TaskRecord } from '../machine/task-record.js';
 
 /** Names a record. */
 export interface RunRef {
@@ -63,21 +66,6 @@ export interface PruneQuery {
   readonly limit: number;
 }
 
-/** What all nodes know about a task. */
-export interface TaskRecord {
-  readonly task: string;
-  /** The schedule that is in force, and since when. */
-  readonly definition?: { readonly hash: string; readonly text: string; readonly sinceMs: number };
-  /** No instant at or before this may ever be created again. */
-  readonly lowWaterMarkMs?: number;
-  readonly paused?: { readonly note: string; readonly sinceMs: number };
-  readonly lastSuccessMs?: number;
-  /** The wish that wrote this: a `putTask` whose answer was lost is settled by reading the record back (S4). */
-  readonly writeId?: string;
-  /** What the last alarm was raised about, so that one node raises it once. */
-  readonly alarm?: string;
-}
-
 /** A task's record with its version; `null` expects none. */
 export interface StoredTask {
   readonly record: TaskRecord;
@@ -94,6 +82,8 @@ export interface NodeRecord {
   readonly backend: string;
   readonly startedAtMs: number;
   readonly tasks: readonly string[];
+  /** Hashes of the schedules that it follows, by task: tells whether a stored definition is alive. */
+  readonly schedules?: Readonly<Record<string, string>>;
 }
 
 /** A run store. Texts of keys and tasks are compared byte by byte; a task of one namespace never sees another's. */
@@ -103,6 +93,8 @@ export interface RunStore {
   readonly traits: {
     /** A record can be created in state `running` in one step (C5: two trips instead of three). */
     readonly createRunning: boolean;
+    /** How much later than asked for the announcement of a node may end. Never earlier. Default 0. */
+    readonly ttlGranularityMs?: number;
   };
   /** The store's own time, in milliseconds since the epoch. */
   now(): Promise<number>;

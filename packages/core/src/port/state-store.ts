@@ -74,9 +74,12 @@ export interface StateStore {
     readonly push: boolean;
     /**
      * All writes of one call are carried out in one step: no crash and no reader ever comes between them. Each still
-     * answers for itself, so a conflict of one does not hold up the others. Default `false`.
+     * answers for itself, so a conflict of one does not hold up the others. Promised where all values but the longest
+     * are together below 64 KiB. Default `false`.
      */
     readonly atomicBatch?: boolean;
+    /** How much later than asked for an entry may expire. Never earlier. Default 0. */
+    readonly ttlGranularityMs?: number;
   };
   /** The store's own time, in milliseconds since the epoch. */
   now(): Promise<number>;

@@ -117,7 +117,7 @@ export const losingCases: readonly GuardCase[] = [
     run: async (stage) => {
       const ttl = stage.ttl(1_000);
       const processes = await stage.processes(5);
-      const endMs = stage.time.now() + stage.amount(60_000, 60_000, 3_000);
+      const endMs = stage.time.now() + stage.amount(60_000, 60_000, Math.max(3_000, ttl * 3));
       const resource = { value: 0, lastFence: 0n, accepted: 0 };
       // Reading shows the fence too: otherwise a write that comes between a newer holder's read and its write, under an
       // older token, is accepted and then lost, whatever the lock does.

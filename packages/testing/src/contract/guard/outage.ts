@@ -66,7 +66,7 @@ export const outageCases: readonly GuardCase[] = [
     title: '[B50] [B94] [S4] either holds the lock knowingly or leaves it to others, whatever reply is lost',
     run: async (stage) => {
       const [p1, p2] = await stage.processes(2, stage.unstopped);
-      const ttl = stage.amount(60_000, 60_000, 1_500);
+      const ttl = Math.max(stage.amount(60_000, 60_000, 1_500), stage.minTtlMs);
       p1!.locks.loseReply('acquire');
       const tried = stage.track(p1!.guard.tryAcquire('lost', { ttl }));
       await stage.until(tried.settled, 10_000, 'the try');

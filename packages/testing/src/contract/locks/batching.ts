@@ -1,6 +1,7 @@
 /** Cases of the lock port: many operations in one call. */
+import type { LeaseRef } from '@guard/core';
 import { SeededRandom } from '../../clock/seeded-random.js';
-import { assert } from '../assert.js';
+import { assert, expectStatus } from '../assert.js';
 import type { LockCase, LockKit } from './kit.js';
 
 /** A batch as large as the adapter takes, at most `most`. */
@@ -52,9 +53,15 @@ export const batchingCases: readonly LockCase[] = [
       maxRenew > maxBatch ? undefined : 'maxRenew is not above maxBatch',
     run: async (kit) => {
       const size = largest(kit, 20_000, kit.traits.maxRenew);
-      const leases = [];
-      for (const key of kit.keysOfOnePartition(size)) {
-        leases.push((await kit.grant(kit.claim(key, { ttlMs: 600_000 }))).ref);
+      const claims = kit.keysOfOnePartition(size).map((key) => kit.claim(key, { ttlMs: 600_000 }));
+      const leases: LeaseRef[] = [];
+      for (let start = 0; start < size; start += kit.traits.maxBatch) {
+        const some = claims.slice(start, start + kit.traits.maxBatch);
+        for (const [n, answer] of (await kit.backend.acquire(some)).entries()) {
+          const { token } = expectStatus(answer, 'granted', 'acquire');
+          const { key, id, session } = some[n]!;
+          leases.push({ key, claim: id, session, token });
+        }
       }
       const answers = await kit.backend.renew(leases.map((lease) => ({ ...lease, ttlMs: 600_000 })));
       assert.equal(answers.length, size);

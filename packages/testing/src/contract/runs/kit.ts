@@ -58,7 +58,8 @@ export class RunKit {
 
   /** How late an answer about time may be. Some stores count in whole seconds. */
   get slackMs(): number {
-    return slackMs(this.time) + (this.time.virtual ? 0 : 1_000);
+    const { ttlGranularityMs = 0 } = this.store.traits;
+    return slackMs(this.time) + Math.max(ttlGranularityMs, this.time.virtual ? 0 : 1_000);
   }
 
   /** A second connection to the same place; always the same one. */

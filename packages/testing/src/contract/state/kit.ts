@@ -59,7 +59,8 @@ export class StateKit {
 
   /** How late an answer about time may be. Some stores count ttls in whole seconds. */
   get slackMs(): number {
-    return slackMs(this.time) + (this.time.virtual ? 0 : 1_000);
+    const { ttlGranularityMs = 0 } = this.store.traits;
+    return slackMs(this.time) + Math.max(ttlGranularityMs, this.time.virtual ? 0 : 1_000);
   }
 
   /** A second connection to the same place; always the same one. */
