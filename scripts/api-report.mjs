@@ -1,5 +1,5 @@
-// Writes packages/X/api.md: every exported name of a package with its declaration, sorted, without comments. A
-// change of the public surface is then visible in review. `--check` compares instead. Needs a build.
+// Writes packages/X/api.md: every name that a package exports, subpath by subpath, with its declaration, sorted, without
+// comments. A change of the public surface is then visible in review. `--check` compares instead. Needs a build.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import ts from 'typescript';
@@ -26,7 +26,18 @@ for (const folder of packageFolders()) {
 }
 
 function reportOf(folder) {
-  const barrel = join(folder, 'dist', 'esm', 'index.d.ts');
+  const { name, exports } = readJson(join(folder, 'package.json'));
+  return Object.entries(exports)
+    .filter(([, target]) => typeof target === 'object')
+    .map(([subpath, target]) => {
+      const title = `# Public names of ${name}${subpath.slice(1)}\n\nWritten by \`npm run api\`.\n`;
+      const body = namesOf(folder, join(folder, target.import.types));
+      return body ? `${title}\n${body}` : title;
+    })
+    .join('\n');
+}
+
+function namesOf(folder, barrel) {
   if (!existsSync(barrel)) throw new Error(`${relative(root, barrel)} is missing; run npm run build`);
   // Without the source condition: siblings are looked at as they are published.
   const program = ts.createProgram([barrel], {
@@ -43,9 +54,7 @@ function reportOf(folder) {
   const entries = symbols
     .map((symbol) => ({ name: symbol.name, text: declarationOf(symbol, checker, folder) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const body = entries.map(({ name, text }) => `## ${name}\n\n\`\`\`ts\n${text}\n\`\`\`\n`).join('\n');
-  const title = `# Public names of ${readJson(join(folder, 'package.json')).name}\n\nWritten by \`npm run api\`.\n`;
-  return body ? `${title}\n${body}` : title;
+  return entries.map(({ name, text }) => `## ${name}\n\n\`\`\`ts\n${text}\n\`\`\`\n`).join('\n');
 }
 
 function declarationOf(symbol, checker, folder) {
