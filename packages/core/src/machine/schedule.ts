@@ -1,0 +1,182 @@
+/**
+ * Which occurrences of a task are due, and what becomes of those that nobody ran in time. A pure function of the
+ * task's record, the schedule that a node knows, and the run store's time. What it answers becomes true by one
+ * compare-and-set of the record; so of any number of nodes that look at the same moment, one plans each instant.
+ *
+ * The low-water mark only grows. An instant at or below it has a record, is planned, or lies in a summary.
+ */
+import { type Calendar, countUpTo, latestUpTo } from './calendar.js';
+import type { PassedOver, PassedSummary, Planned, TaskRecord } from './task-record.js';
+
+/** What to do with instants that passed while nobody ran them. */
+export type CatchUpPolicy =
+  | { readonly mode: 'none' }
+  | { readonly mode: 'latest' }
+  /** The newest `max` of those that passed within the last `withinMs`. */
+  | { readonly mode: 'all'; readonly max: number; readonly withinMs: number };
+
+/** A schedule as one node knows it. */
+export interface Schedule {
+  /** As it is stored: equal texts are equal schedules. */
+  readonly definition: { readonly hash: string; readonly text: string };
+  readonly calendar: Calendar;
+  /** Every start is moved by so much; the instants keep their names. */
+  readonly offsetMs: number;
+  readonly catchUp: CatchUpPolicy;
+}
+
+/** What a node found when it looked. */
+export interface Look {
+  readonly task: string;
+  readonly record: TaskRecord | undefined;
+  /** The run store's time. */
+  readonly nowMs: number;
+  /** Whether this node's definition replaces the stored one, where that is another. */
+  readonly replaces: boolean;
+  /** The calendar of the stored definition, where that is another one that can be read. */
+  readonly storedCalendar?: Calendar | undefined;
+  /** Whether a planned instant is known to have its record. */
+  readonly recorded: (instantMs: number) => boolean;
+}
+
+/** What to do. */
+export type Plan =
+  /** Nothing is due. */
+  | { readonly act: 'wait' }
+  /** Another definition is in force, and stays. */
+  | { readonly act: 'yield' }
+  /** So many instants wait for their records that no more are planned: the store or the locks are in trouble. */
+  | { readonly act: 'full' }
+  /** `next` is to be written; then `runs` are this node's to begin, oldest first. */
+  | { readonly act: 'write'; readonly next: TaskRecord; readonly runs: readonly Planned[] };
+
+/** An instant that is begun within this time of being due was on time; the newest one, that is. */
+export const ON_TIME_MS = 5_000;
+const MAX_PLANNED = 500;
+
+/** What one look comes to. */
+export function plan(schedule: Schedule, look: Look): Plan {
+  const { record, nowMs } = look;
+  if (record?.definition === undefined || record.lowWaterMarkMs === undefined)
+    return write(look, defined(schedule, baseOf(look), nowMs, nowMs), []);
+  if (record.definition.hash !== schedule.definition.hash)
+    return look.replaces ? changed(schedule, look, record.lowWaterMarkMs) : { act: 'yield' };
+  // What was due before a pause is still to be run; what is due in it is settled when it ends.
+  const untilMs = Math.min(nowMs, record.paused?.sinceMs ?? Infinity) - schedule.offsetMs;
+  return due(schedule, look, record.lowWaterMarkMs, untilMs);
+}
+
+/** When the next look is due by the store's time; `undefined`: there is no further instant. */
+export function nextDueMs(schedule: Schedule, markMs: number | undefined, nowMs: number): number | undefined {
+  const { calendar, offsetMs } = schedule;
+  // Under a pause the mark stands still: what lies before now is not waited for.
+  const next = calendar.next(Math.max(markMs ?? nowMs, nowMs - offsetMs));
+  return next === undefined ? undefined : next + offsetMs;
+}
+
+/** The record after a pause: what fell into it was not run, and is not run any more. */
+export function resumed(record: TaskRecord, calendar: Calendar | undefined, nowMs: number): TaskRecord {
+  const { paused: _paused, ...rest } = record;
+  if (record.lowWaterMarkMs === undefined) return rest;
+  return passed(rest, calendar, { fromMs: record.lowWaterMarkMs, nowMs, reason: 'paused' });
+}
+
+function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): Plan {
+  const { calendar } = schedule;
+  const first = calendar.next(markMs);
+  if (first === undefined || first > untilMs) return { act: 'wait' };
+  const newest = latestUpTo(calendar, untilMs, markMs) ?? first;
+  const isOnTime = look.nowMs - schedule.offsetMs - newest <= ON_TIME_MS;
+  const chosen = choose(schedule, look, markMs, newest, isOnTime);
+  const kept = unsettled(look);
+  if (kept.length + chosen.length > MAX_PLANNED) return { act: 'full' };
+  const runs = chosen.map((instantMs): Planned => {
+    return {
+      instantMs,
+      trigger: isOnTime && instantMs === newest ? 'cron' : 'catch-up',
+      plannedAtMs: look.nowMs,
+    };
+  });
+  const lastPassed = chosen[0] === undefined ? newest : latestUpTo(calendar, chosen[0] - 1, markMs);
+  const summary =
+    lastPassed === undefined ? undefined : summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed');
+  const next = { ...baseOf(look), lowWaterMarkMs: newest, ...(summary === undefined ? {} : { summary }) };
+  return write(look, next, runs);
+}
+
+/** The instants that are run, oldest first. */
+function choose(
+  { calendar, catchUp }: Schedule,
+  { nowMs }: Look,
+  markMs: number,
+  newest: number,
+  isOnTime: boolean,
+): number[] {
+  switch (catchUp.mode) {
+    case 'none':
+      return isOnTime ? [newest] : [];
+    case 'latest':
+      return [newest];
+    case 'all': {
+      const chosen: number[] = [];
+      let at: number | undefined = newest;
+      while (at !== undefined && chosen.length < catchUp.max && at >= nowMs - catchUp.withinMs) {
+        chosen.unshift(at);
+        at = latestUpTo(calendar, at - 1, markMs);
+      }
+      return chosen;
+    }
+  }
+}
+
+/** The stored definition is settled up to now, and the new one begins. */
+function changed(schedule: Schedule, look: Look, markMs: number): Plan {
+  const { nowMs, storedCalendar } = look;
+  const old = { fromMs: markMs, nowMs, reason: 'definition-changed' } as const;
+  const settled = passed(baseOf(look), storedCalendar, old);
+  return write(look, defined(schedule, settled, settled.lowWaterMarkMs ?? nowMs, nowMs), []);
+}
+
+/** This definition from now on. At first sight the mark is now: nothing before this moment was ever due. */
+function defined(schedule: Schedule, base: TaskRecord, markMs: number, sinceMs: number): TaskRecord {
+  return { ...base, definition: { ...schedule.definition, sinceMs }, lowWaterMarkMs: markMs };
+}
+
+/** The record with everything up to now passed over; the mark never goes back. */
+function passed(
+  record: TaskRecord,
+  calendar: Calendar | undefined,
+  { fromMs, nowMs, reason }: { readonly fromMs: number; readonly nowMs: number; readonly reason: PassedOver },
+): TaskRecord {
+  if (nowMs <= fromMs) return record;
+  const summary = calendar === undefined ? undefined : summaryOf(calendar, fromMs, nowMs, nowMs, reason);
+  return { ...record, lowWaterMarkMs: nowMs, ...(summary === undefined ? {} : { summary }) };
+}
+
+function summaryOf(
+  calendar: Calendar,
+  fromMs: number,
+  upToMs: number,
+  toMs: number,
+  reason: PassedOver,
+): PassedSummary | undefined {
+  const { count, atLeast } = countUpTo(calendar, fromMs, upToMs);
+  if (count === 0) return undefined;
+  return { fromMs, toMs, count, ...(atLeast ? { atLeast } : {}), reason };
+}
+
+/** What a new record goes on from. The runtime has written the last summary's record before it plans. */
+function baseOf({ task, record }: Look): TaskRecord {
+  const { summary, ...rest } = record ?? { task };
+  return summary === undefined ? rest : { ...rest, summary: { ...summary, told: true } };
+}
+
+function unsettled({ record, recorded }: Look): readonly Planned[] {
+  return (record?.planned ?? []).filter(({ instantMs }) => !recorded(instantMs));
+}
+
+function write(look: Look, next: TaskRecord, runs: readonly Planned[]): Plan {
+  const { planned: _planned, ...rest } = next;
+  const planned = [...unsettled(look), ...runs];
+  return { act: 'write', next: planned.length === 0 ? rest : { ...rest, planned }, runs };
+}

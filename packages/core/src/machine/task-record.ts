@@ -1,0 +1,60 @@
+/**
+ * The record of a task: what all nodes know about it together. It is a value that changes only by compare-and-set, and
+ * that one step is where everything about a schedule is decided: which instants are to be run, by whom they were
+ * planned, and what was passed over. Whoever loses the step has decided nothing.
+ */
+import type { RunTrigger } from './run-record.js';
+
+/** Why instants were passed over. */
+export type PassedOver =
+  /** No node that knows the task was up, or none could reach the store. */
+  'missed' | 'paused' | 'definition-changed';
+
+/** Instants that nobody runs. Its record has the key that `summaryKey` makes of `fromMs`. */
+export interface PassedSummary {
+  /** The low-water mark it started from: the first instant is after it. */
+  readonly fromMs: number;
+  /** The last instant, or the moment up to which there was none. */
+  readonly toMs: number;
+  readonly count: number;
+  /** Counting stopped at `count`. */
+  readonly atLeast?: boolean;
+  readonly reason: PassedOver;
+  /** Its record is known to be written. */
+  readonly told?: boolean;
+}
+
+/** An instant at or below the mark that is to be run, and whose record may not have been written yet. */
+export interface Planned {
+  readonly instantMs: number;
+  readonly trigger: RunTrigger;
+  readonly plannedAtMs: number;
+}
+
+/** What all nodes know about a task. All times are the run store's. */
+export interface TaskRecord {
+  readonly task: string;
+  /** The schedule that is in force, and since when. */
+  readonly definition?: { readonly hash: string; readonly text: string; readonly sinceMs: number };
+  /** No instant at or before this is ever planned again. */
+  readonly lowWaterMarkMs?: number;
+  readonly paused?: { readonly note: string; readonly sinceMs: number };
+  readonly lastSuccessMs?: number;
+  /** The wish that wrote this: a `putTask` whose answer was lost is settled by reading the record back (S4). */
+  readonly writeId?: string;
+  /** What the last alarm was raised about, so that one node raises it once. */
+  readonly alarm?: string;
+  readonly planned?: readonly Planned[];
+  /** What was passed over last. It is here before it has a record, so that a crash between the two loses nothing. */
+  readonly summary?: PassedSummary;
+}
+
+/** Run key of an occurrence: its instant in UTC, to the millisecond, the same text on every node. */
+export function occurrenceKey(instantMs: number): string {
+  return new Date(instantMs).toISOString();
+}
+
+/** Run key of a summary; no instant has it. */
+export function summaryKey(fromMs: number): string {
+  return `${occurrenceKey(fromMs)}/passed`;
+}
