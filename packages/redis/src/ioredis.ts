@@ -46,9 +46,17 @@ export interface IoredisClient {
 export function fromIoredis(client: IoredisClient): RedisConnection {
   const options = checkedOptions(client);
   let breaks = 0;
-  client.on('close', () => (breaks += 1));
+  const open = new Set<(error: Error) => void>();
+  const broke = (): void => {
+    breaks += 1;
+    for (const reject of open) reject(new Error('the connection broke before the answer'));
+  };
+  client.on('close', broke);
   client.on('-node', () => (breaks += 1));
   const prefix = options.keyPrefix ?? '';
+  // A client that is set not to send again leaves what was unanswered pending for ever.
+  const forgets = options.autoResendUnfulfilledCommands === false && client.isCluster !== true;
+  const settled = <T>(call: Promise<T>): Promise<T> => (forgets ? untilBreak(call, open) : call);
   return {
     place: placeOf(client, options),
     scope: `${options.db ?? 0}:${prefix}`,
@@ -56,10 +64,10 @@ export function fromIoredis(client: IoredisClient): RedisConnection {
     run: async (script, keys, args, acks) => {
       const before = breaks;
       if (acks !== undefined) {
-        const [value, confirmed] = await runAndWait(client, script, keys, args, acks);
+        const [value, confirmed] = await settled(runAndWait(client, script, keys, args, acks));
         return { value, resent: breaks !== before, acks: confirmed };
       }
-      const value = await runScript(client, script, keys, args);
+      const value = await settled(runScript(client, script, keys, args));
       return { value, resent: breaks !== before, acks: 0 };
     },
     scan: async (pattern) => {
@@ -81,6 +89,7 @@ interface Options {
   readonly name?: string;
   readonly role?: string;
   readonly readOnly?: boolean;
+  readonly autoResendUnfulfilledCommands?: boolean;
   readonly redisOptions?: Options;
 }
 
@@ -97,6 +106,20 @@ function checkedOptions(client: IoredisClient): Options {
     throw new GuardError('invalid-argument', 'the client reads from replicas; Guard needs one of the master');
   }
   return options;
+}
+
+/** Settles with the call, or is rejected by whoever finds it in `open`. */
+function untilBreak<T>(call: Promise<T>, open: Set<(error: Error) => void>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    open.add(reject);
+    const settle =
+      <V>(end: (value: V) => void) =>
+      (value: V): void => {
+        open.delete(reject);
+        end(value);
+      };
+    call.then(settle(resolve), settle(reject));
+  });
 }
 
 /** Address and database only: nothing that lets anybody in. */

@@ -1,0 +1,141 @@
+/** A cluster of three masters: what a dead master, a moved slot and odd keys do to locks and state. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Guard } from '@guard/core';
+import { startRedisCluster, type RedisCluster, type TestServer } from '@guard/testing/servers';
+import { entryName, lockNames } from '../src/names.js';
+import { slotOf, tagOf, TAGS } from '../src/slot.js';
+import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
+import { failureOf, Stage, until } from './support/stage.js';
+
+const LIBRARIES: [string, Via][] = [
+  ['ioredis', viaIoredis6],
+  ['node-redis', viaNodeRedis6],
+];
+
+it('deals keys out to tags that are spread evenly over the slots', () => {
+  const slots = TAGS.map(slotOf).sort((a, b) => a - b);
+  expect(slots.map((slot) => Math.floor(slot / 256))).toEqual(Array.from({ length: 64 }, (_, n) => n));
+  const used = new Set(Array.from({ length: 2_000 }, (_, n) => tagOf(`ns/lock/${n}`)));
+  expect(used.size).toBe(64);
+});
+
+describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    // By default a cluster that lacks one slot refuses all of them until a replica has taken over.
+    const args = ['--cluster-require-full-coverage', 'no'];
+    cluster = await startRedisCluster({ appendOnly: false, nodeTimeoutMs: 1_000, args });
+  });
+  afterAll(() => cluster.stop());
+
+  async function guardOf(stage: Stage, namespace?: string): Promise<Guard> {
+    const client = await via({ cluster });
+    stage.ends(() => client.end());
+    return stage.guard(client.connection, namespace === undefined ? {} : { namespace });
+  }
+
+  /** The master of a slot, and the id of each node. */
+  async function ownerOf(stage: Stage, slot: number): Promise<TestServer> {
+    const slots = (await stage.admin(await aliveNode()).call('CLUSTER', 'SLOTS')) as [
+      number,
+      number,
+      [string, number],
+    ][];
+    const [, , [, port]] = slots.find(([from, to]) => from <= slot && slot <= to)!;
+    return cluster.nodes.find((node) => node.port === port)!;
+  }
+
+  async function aliveNode(): Promise<TestServer> {
+    return (await cluster.masters())[0]!;
+  }
+
+  it('[B47] works for any key, and for several at once that share no slot', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage);
+    const waiter = await guardOf(stage, guard.namespace);
+    const set = await guard.acquireAll(['foo', 'bar']);
+    expect(set.isHeld()).toBe(true);
+    expect(await set.release()).toBe('released');
+    const odd = ['{t1}a', 'a{t1}', 'x{y', 'x}y{'];
+    const keys = [...odd, ...Array.from({ length: 200 }, (_, n) => `random-${n * 7919}`)];
+    await Promise.all(
+      keys.map(async (key) => {
+        const lock = await guard.acquire(key);
+        await lock.extend('1m');
+        const next = waiter.acquire(key, { wait: '10s' });
+        expect(await lock.release()).toBe('released');
+        await using taken = await next;
+        expect(taken.token).toBeGreaterThan(lock.token);
+        const version = await guard.state.create(key, 1);
+        expect(await guard.state.update(key, version!, 2)).not.toBeNull();
+      }),
+    );
+    const listed: string[] = [];
+    for await (const entry of guard.state.list('')) listed.push(entry.key);
+    expect(listed).toEqual([...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
+  });
+
+  it('[S3] follows a slot that moves to another master, in the middle (ASK) and after it (MOVED)', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage);
+    const waiter = await guardOf(stage, guard.namespace);
+    const key = 'moves';
+    const full = `${guard.namespace}/lock/${key}`;
+    const names = lockNames(full);
+    const slot = slotOf(tagOf(full));
+    const source = await ownerOf(stage, slot);
+    const target = (await cluster.masters()).find((node) => node !== source)!;
+    const from = stage.admin(source);
+    const to = stage.admin(target);
+    const [sourceId, targetId] = (await Promise.all([
+      from.call('CLUSTER', 'MYID'),
+      to.call('CLUSTER', 'MYID'),
+    ])) as string[];
+    const lock = await guard.acquire(key, { ttl: '10s' });
+    const waiting = waiter.acquire(key, { ttl: '10s', wait: '20s' });
+    await until('it waits', async () => (await guard.inspect(key)).waiting === 1);
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId!);
+    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId!);
+    const present = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[];
+    expect(present).toEqual(expect.arrayContaining([names.record, names.queue, names.tickets]));
+    await from.call('MIGRATE', target.host, target.port, '', 0, 5_000, 'KEYS', ...present);
+    await lock.extend('20s');
+    for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId!);
+    expect(await lock.release()).toBe('released');
+    const next = await waiting;
+    expect(next.token).toBeGreaterThan(lock.token);
+    expect(await next.release()).toBe('released');
+  });
+
+  it('[B38] [L3] a dead master harms only its own keys, and its replica goes on with them', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage);
+    const keys = Array.from({ length: 60 }, (_, n) => `d${n}`);
+    const ownersOf = (section: string): Promise<TestServer[]> =>
+      Promise.all(keys.map((key) => ownerOf(stage, slotOf(tagOf(`${guard.namespace}/${section}/${key}`)))));
+    const owners = await ownersOf('lock');
+    const victim = owners[0]!;
+    const healthy = keys.filter((_, n) => owners[n] !== victim);
+    const entryOwners = await ownersOf('state');
+    const healthyEntries = keys.filter((_, n) => entryOwners[n] !== victim);
+    const locks = await Promise.all(keys.map((key) => guard.acquire(key, { ttl: '1500ms' })));
+    const lost: string[] = [];
+    guard.on('lock-lost', ({ key }) => void lost.push(key));
+    await sleep(300); // the replica has them by now
+    await victim.kill();
+    const doomed = failureOf(guard.acquire('d0', { wait: '700ms' }));
+    await Promise.all(healthyEntries.map((key) => guard.state.set(key, 1)));
+    expect((await doomed).code).toMatch(/unavailable|lock-busy/);
+    await until('the replica is master', async () => !(await cluster.masters()).includes(victim));
+    const again = await guard.acquire('d0', { wait: '15s' });
+    expect(again.token).toBeGreaterThan(locks[0]!.token);
+    // Every lock of the other masters was renewed all the time.
+    expect(lost.filter((key) => healthy.includes(key))).toEqual([]);
+    for (const lock of locks) if (healthy.includes(lock.key)) expect(await lock.release()).toBe('released');
+    await victim.restart({ keepData: false });
+  });
+
+  it('keeps an entry and the index that lists it in one slot', () => {
+    for (const key of ['a', 'b{c}', '}{']) expect(entryName(key)).toMatch(/^guard:\{\d+\}:s:/);
+  });
+});

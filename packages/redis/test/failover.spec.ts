@@ -1,0 +1,88 @@
+/** Behind Sentinel: what a fail-over does to locks, and what waiting for replicas changes. */
+import type { Guard, Lock } from '@guard/core';
+import { startRedisSentinel, type RedisSentinel, type TestServer } from '@guard/testing/servers';
+import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
+import { failureOf, reasons, Stage, until } from './support/stage.js';
+
+const LIBRARIES: [string, Via][] = [
+  ['ioredis', viaIoredis6],
+  ['node-redis', viaNodeRedis6],
+];
+
+describe.each(LIBRARIES)('Behind Sentinel, %s', (_, via) => {
+  let sentinel: RedisSentinel;
+  beforeEach(async () => {
+    sentinel = await startRedisSentinel({ appendOnly: false });
+  });
+  afterEach(() => sentinel.stop());
+
+  async function guardOf(stage: Stage, terms: Parameters<Stage['guard']>[1] = {}): Promise<Guard> {
+    const client = await via({ sentinel });
+    stage.ends(() => client.end());
+    return stage.guard(client.connection, terms);
+  }
+
+  async function roles(): Promise<{ master: TestServer; replica: TestServer }> {
+    const port = await sentinel.masterPort();
+    const master = sentinel.servers.find((server) => server.port === port)!;
+    return { master, replica: sentinel.servers.find((server) => server !== master)! };
+  }
+
+  it('[B40] [B103] recovers by itself after a fail-over that was asked for; locks, waiters and state go on', async () => {
+    await using stage = new Stage();
+    const first = await guardOf(stage);
+    const second = await guardOf(stage, { namespace: first.namespace });
+    const held = await first.acquire('held', { ttl: '5s' });
+    const waiting = second.acquire('held', { ttl: '5s', wait: '20s' });
+    await first.state.set('e', 1);
+    const { replica } = await roles();
+    await stage.admin(sentinel.sentinels[0]!).call('SENTINEL', 'FAILOVER', sentinel.masterName);
+    const faults: string[] = [];
+    const started = performance.now();
+    let after: Lock | undefined;
+    while (after === undefined) {
+      const port = await sentinel.masterPort();
+      const lock = await first.acquire('other', { wait: '1s' }).catch((error: unknown) => {
+        faults.push(reasons(error));
+      });
+      if (port === replica.port && lock) after = lock;
+      else await lock?.release();
+      if (performance.now() - started > 15_000) throw new Error(`no recovery: ${faults.join('\n')}`);
+    }
+    expect(faults.filter((fault) => /busy/i.test(fault))).toEqual([]);
+    // Renewed on the new master, or told; either way the waiter gets it.
+    if (held.isHeld()) expect(await held.release()).not.toBe('lost');
+    expect((await waiting).token).toBeGreaterThan(held.token);
+    expect((await second.state.get('e'))?.value).toBe(1);
+  });
+
+  it('[B41] [S1-assumption] [S2] a lock that no replica had is told of with the next renewal, and the next token is larger', async () => {
+    await using stage = new Stage();
+    const first = await guardOf(stage);
+    const second = await guardOf(stage, { namespace: first.namespace });
+    const confirmed = await guardOf(stage, {
+      namespace: first.namespace,
+      locks: { acks: { replicas: 1, timeoutMs: '100ms' } },
+    });
+    const safe = await confirmed.acquire('safe');
+    expect(safe.isHeld()).toBe(true);
+    const { master, replica } = await roles();
+    await replica.pause();
+    // What is on its way to a stopped process arrives when it goes on; so the way is closed.
+    await stage.admin(master).call('CLIENT', 'KILL', 'TYPE', 'replica');
+    const old = await first.acquire('rep', { ttl: '3s' });
+    // With confirmations the same step fails, says why, and leaves nothing behind.
+    const refused = await failureOf(confirmed.acquire('conf', { wait: '400ms' }));
+    expect(refused.code).toBe('unavailable');
+    expect(reasons(refused)).toMatch(/0 of 1 replicas confirmed within 100 ms/);
+    expect((await first.inspect('conf')).held).toBe(false);
+    await master.kill();
+    await replica.resume();
+    await until('the replica is master', async () => (await sentinel.masterPort()) === replica.port);
+    const next = await second.acquire('rep', { ttl: '10s', wait: '15s' });
+    expect(next.token).toBeGreaterThan(old.token);
+    await until('the old holder is told', () => old.signal.aborted, 5_000);
+    // What a replica had confirmed is still held by its holder after the fail-over.
+    expect((await second.inspect('safe')).token).toBe(safe.token);
+  });
+});

@@ -1,0 +1,156 @@
+/** A bad wire, by a TCP proxy between a client of either library and a real server. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis6';
+import { createClient } from 'redis6';
+import { SeededRandom, startTcpProxy, type TcpProxy } from '@guard/testing';
+import { startRedis, type TestServer } from '@guard/testing/servers';
+import { fromIoredis, fromNodeRedis, type RedisConnection } from '../src/index.js';
+import { failureOf, Stage, until } from './support/stage.js';
+
+type Connect = (stage: Stage, port: number, options?: Settings) => Promise<RedisConnection>;
+
+interface Settings {
+  readonly autoResendUnfulfilledCommands?: boolean;
+  readonly retryStrategy?: () => number;
+}
+
+const overIoredis: Connect = async (stage, port, options = {}) => {
+  const client = new Redis({ host: '127.0.0.1', port, ...options });
+  client.on('error', () => undefined);
+  await client.ping();
+  stage.ends(() => client.disconnect());
+  return fromIoredis(client);
+};
+
+const overNodeRedis: Connect = async (stage, port) => {
+  const client = createClient({ url: `redis://127.0.0.1:${port}` });
+  client.on('error', () => undefined);
+  await client.connect();
+  stage.ends(() => client.destroy());
+  return fromNodeRedis(client);
+};
+
+describe('A bad wire', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startRedis({ appendOnly: false });
+  });
+  afterAll(() => server.stop());
+
+  async function proxied(stage: Stage): Promise<TcpProxy> {
+    const proxy = await startTcpProxy({ target: { host: server.host, port: server.port } });
+    stage.ends(() => proxy.close());
+    return proxy;
+  }
+
+  const asks = (script: string) => (request: Buffer) => request.toString('latin1').includes(script);
+
+  describe.each([
+    ['ioredis', overIoredis],
+    ['node-redis', overNodeRedis],
+  ] as [string, Connect][])('%s', (_, connect) => {
+    it('[B50] [S4] knows its own lock again where the reply to the acquire was lost', async () => {
+      await using stage = new Stage();
+      const proxy = await proxied(stage);
+      const guard = stage.guard(await connect(stage, proxy.port));
+      await (await guard.acquire('warm')).release();
+      const loss = proxy.loseReply({ matches: asks('/lock/amb'), then: 'reset' });
+      const lock = await guard.tryAcquire('amb', { ttl: '60s' });
+      await loss.happened;
+      expect(lock?.isHeld()).toBe(true);
+      expect(await lock?.release()).toBe('released');
+    });
+
+    it('[B50] [S4] says released where the reply to the release was lost, and the key is free', async () => {
+      await using stage = new Stage();
+      const proxy = await proxied(stage);
+      const guard = stage.guard(await connect(stage, proxy.port));
+      const lock = await guard.acquire('amb', { ttl: '60s' });
+      const loss = proxy.loseReply({ matches: asks('/lock/amb'), then: 'reset' });
+      expect(await lock.release()).toBe('released');
+      await loss.happened;
+      expect((await guard.inspect('amb')).held).toBe(false);
+    });
+
+    it('[S4] knows its own write again where the reply was lost, and never says that somebody was faster', async () => {
+      await using stage = new Stage();
+      const proxy = await proxied(stage);
+      const guard = stage.guard(await connect(stage, proxy.port));
+      const version = await guard.state.create('e', 0);
+      const loss = proxy.loseReply({ matches: asks('/state/e'), then: 'reset' });
+      expect(await guard.state.update('e', version!, 1)).not.toBeNull();
+      await loss.happened;
+      expect((await guard.state.get('e'))?.value).toBe(1);
+    });
+
+    it('[L1] tells the holder by its deadline where the connection is half open', async () => {
+      await using stage = new Stage();
+      const proxy = await proxied(stage);
+      const guard = stage.guard(await connect(stage, proxy.port));
+      const lock = await guard.acquire('cut', { ttl: '900ms' });
+      const taken = performance.now();
+      proxy.cut();
+      await until('the holder is told', () => lock.signal.aborted, 3_000);
+      expect(performance.now() - taken).toBeGreaterThan(400);
+      expect(lock.isHeld()).toBe(false);
+      const error = await failureOf(guard.tryAcquire('other', { ttl: '900ms' }));
+      expect(error.code).toBe('unavailable');
+      proxy.heal();
+      proxy.reset();
+      expect((await guard.acquire('cut', { wait: '10s' })).token).toBeGreaterThan(lock.token);
+    });
+
+    it('[L2] a waiter goes on after its stream of messages broke, and learns what it missed', async () => {
+      await using stage = new Stage();
+      const proxy = await proxied(stage);
+      const waiter = stage.guard(await connect(stage, proxy.port));
+      const holder = stage.guard(await connect(stage, server.port), { namespace: waiter.namespace });
+      for (let round = 0; round < 3; round += 1) {
+        const held = await holder.acquire('w');
+        const waiting = waiter.acquire('w', { wait: '20s' });
+        await until('it waits', async () => (await holder.inspect('w')).waiting === 1);
+        proxy.reset();
+        await held.release();
+        const got = await waiting;
+        expect(got.token).toBeGreaterThan(held.token);
+        await got.release();
+      }
+    });
+  });
+
+  it('[B51] [L3] settles every call where connections are reset in the middle of commands, and works after it', async () => {
+    await using stage = new Stage();
+    const proxy = await proxied(stage);
+    const connection = await overIoredis(stage, proxy.port, {
+      autoResendUnfulfilledCommands: false,
+      retryStrategy: () => 10,
+    });
+    const guard = stage.guard(connection);
+    const random = new SeededRandom();
+    for (let round = 0; round < 30; round += 1) {
+      const started = performance.now();
+      const call = guard
+        .withLock(`k${round % 3}`, { ttl: '1s', wait: '2s' }, async (lock) => {
+          await lock.extend('1500ms');
+        })
+        .catch((error: unknown) => error);
+      await sleep(random.integer(0, 4));
+      proxy.reset();
+      await call;
+      expect(performance.now() - started).toBeLessThan(8_000);
+    }
+    expect((await guard.acquire('after', { wait: '5s' })).isHeld()).toBe(true);
+  });
+
+  it('[B37] [S3] a late release touches nobody else’s lock, and says that it was lost', async () => {
+    await using stage = new Stage();
+    const first = stage.guard(await overIoredis(stage, server.port));
+    const second = stage.guard(await overNodeRedis(stage, server.port), { namespace: first.namespace });
+    const old = await first.acquire('o', { ttl: '300ms', renew: false });
+    await sleep(350);
+    const held = await second.acquire('o', { ttl: '10s' });
+    expect(await old.release()).toBe('lost');
+    expect(await first.tryAcquire('o')).toBeNull();
+    expect(held.isHeld()).toBe(true);
+  });
+});
