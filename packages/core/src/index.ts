@@ -64,9 +64,11 @@ export type {
   RunNode,
   RunRecord,
   RunStatus,
+  RunSummary,
   RunTrigger,
   StoredRun,
 } from './machine/run-record.js';
+export type { PassedOver, PassedSummary, Planned } from './machine/task-record.js';
 // adapters that need nothing but this process
 export { memoryLocks } from './memory/locks.js';
 export type { MemoryLocksOptions } from './memory/locks.js';
@@ -100,7 +102,7 @@ export { currentLock } from './facade/current-lock.js';
 export { activeRun, currentRun } from './runtime/run/current-run.js';
 export { MAX_RECORDED_BYTES } from './api/run.js';
 export type { CompletableRun } from './runtime/run/active-run.js';
-export type { PreparedWrite } from './runtime/run/run-book.js';
+export type { CreatableRuns, PreparedCreate, PreparedWrite } from './runtime/run/run-book.js';
 export type {
   Backoff,
   CallOptions,
@@ -120,6 +122,7 @@ export type {
   Task,
   TaskOptions,
 } from './api/run.js';
+export type { CatchUp, ScheduleOptions, Series } from './api/schedule.js';
 export type { LeftAlone } from './machine/run-admission.js';
 export type { OnCrash } from './machine/run-move.js';
 

@@ -29,7 +29,24 @@ export interface GuardEvents {
   'run-refused': { readonly run: RunRecord; readonly reason: string };
   'run-long': { readonly run: RunRecord; readonly runningMs: number };
   'run-unguarded': { readonly task: string; readonly key?: string; readonly cause: unknown };
-  alarm: { readonly run: RunRecord; readonly reason: 'failed' | 'on-hold' | 'overdue' };
+  alarm:
+    | { readonly run: RunRecord; readonly reason: 'failed' | 'on-hold' | 'overdue' }
+    /** The task has not completed for `alarmAfter`; `lastSuccess` is absent where it never has. */
+    | {
+        readonly task: string;
+        readonly reason: 'no-success';
+        readonly lastSuccess?: Date;
+        readonly run?: undefined;
+      };
+  /** Another definition of the task's schedule is in force: this node does not schedule it. */
+  'schedule-conflict': { readonly task: string; readonly own: string; readonly inForce: string };
+  /**
+   * The wall clock of this machine and the run store's are so far apart. `stopped`: too far, this node plans no
+   * occurrences until they agree again.
+   */
+  'clock-skew': { readonly skewMs: number; readonly stopped: boolean };
+  /** A timer of the scheduler came so late: the event loop was blocked, or the process stood still. */
+  'loop-lag': { readonly lagMs: number };
   'backend-unavailable': { readonly backend: string; readonly cause: unknown };
   'backend-recovered': { readonly backend: string };
   /** A listener threw, a disposer could not release, a background step failed: nothing is silent (S8). */

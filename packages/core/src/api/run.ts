@@ -7,6 +7,7 @@ import type { OnCrash } from '../machine/run-move.js';
 import type { RunEvent, RunFault, RunRecord, RunTrigger } from '../machine/run-record.js';
 import type { Duration } from '../value/duration.js';
 import type { Key } from '../value/key.js';
+import type { ScheduleOptions, Series } from './schedule.js';
 
 /** The longest result, input or progress that is kept, in bytes of UTF-8. */
 export const MAX_RECORDED_BYTES = 65_536;
@@ -143,8 +144,12 @@ export interface RunSettings {
   readonly codec?: Codec;
 }
 
-/** Options of `guard.run`. */
-export interface RunOptions extends RunSettings {
+/**
+ * Options of `guard.run`. With `cron` or `every` the run is an occurrence: the instant that the call stands for by this
+ * node's clock, which is the last one, or the next one where it is so near that the caller's timer came early (then it
+ * is waited for). For callers whose own timer follows the same series.
+ */
+export interface RunOptions extends RunSettings, Series {
   /** Identity of the run: runs of one key never happen twice, and have a lock of their own. */
   readonly key?: Key;
   /** JSON up to 64 KiB that is kept with the record. */
@@ -154,7 +159,7 @@ export interface RunOptions extends RunSettings {
 }
 
 /** Options of `guard.task`: a task that this node can run again by itself. */
-export interface TaskOptions<I> extends RunSettings {
+export interface TaskOptions<I> extends RunSettings, ScheduleOptions {
   /** Identity of the run that an input asks for. */
   readonly key?: (input: I) => Key;
   /** Undoes what a run left behind that has failed for good; runs under its lock. At least once: key your effects. */
@@ -259,8 +264,8 @@ export interface RunApi {
   ): Task<I, Awaited<T>>;
   readonly runs: RunsApi;
   /**
-   * Announces this process as a node and begins to sweep: due retries, and runs whose node is gone, of the tasks that
-   * are registered here (or of `tasks` only) go on here.
+   * Announces this process as a node, follows the schedules of the tasks that are registered here (or of `tasks`
+   * only), and sweeps for them: due retries, and runs whose node is gone, go on here.
    *
    * @throws GuardError `backend-mismatch`: none of the other live nodes holds its lock on this lock backend.
    */
@@ -269,6 +274,8 @@ export interface RunApi {
 
 /** Options of `guard.start`. */
 export interface StartOptions {
-  /** Names of the tasks to sweep for. Default: every registered one, also those registered later. */
+  /** Names of the tasks to schedule and sweep for. Default: every registered one, also those registered later. */
   readonly tasks?: readonly string[];
+  /** `false`: schedules do not keep the process alive (L5). Default `true`. */
+  readonly ref?: boolean;
 }

@@ -9,6 +9,7 @@ import { NO_TOKEN } from '../machine/run.js';
 import type { RunQuery, RunRef } from '../port/run-store.js';
 import type { HeldLock } from '../runtime/lock/lock-service.js';
 import { closedError } from '../runtime/lock/lock-errors.js';
+import type { CreatableRuns, PreparedCreate } from '../runtime/run/run-book.js';
 import { inspectAll, lockKeyOf, type RunHost, workerUnder } from '../runtime/run/run-host.js';
 import { checkKeyLength } from '../runtime/run/run-identity.js';
 import { jsonCodec, jsonText, keepValue } from '../runtime/run/run-values.js';
@@ -33,7 +34,7 @@ const MAX_ROUNDS = 5;
 const DESK_TTL_MS = 30_000;
 
 /** The records of one guard, for people. */
-export class RunDesk implements RunsApi {
+export class RunDesk implements RunsApi, CreatableRuns {
   constructor(
     private readonly host: RunHost,
     private readonly minTtlMs: number,
@@ -68,20 +69,12 @@ export class RunDesk implements RunsApi {
     task: string,
     options: CreateRunOptions = {},
   ): Promise<{ readonly created: boolean; readonly run: RunRecord }> {
-    checkOptions('create options', options, ['key', 'input', 'after']);
-    const name = encodeKey('task', task);
-    const keyed = options.key === undefined ? {} : { keyed: true };
-    const { random, time, namespace, book } = this.host;
-    const key = options.key === undefined ? random.id() : encodeKey('key', options.key);
-    checkKeyLength(namespace, name, key);
-    const text = jsonText('input', options.input);
-    const input = text === undefined ? {} : { input: text };
-    const afterMs = options.after === undefined ? 0 : parseDuration('after', options.after, { minMs: 0 });
-    this.checkOpen();
-    const availableAtMs = (await time.now()) + afterMs;
-    const run = { task: name, key, id: random.id(), trigger: 'manual', ...keyed, ...input } as const;
-    const answer = await book.create({ type: 'create', run, availableAtMs });
+    const answer = await this.host.book.create(await this.creation(task, options));
     return { created: answer.created, run: answer.stored.run };
+  }
+
+  async prepareCreate(task: string, options: CreateRunOptions = {}): Promise<PreparedCreate> {
+    return this.host.book.prepareCreate(await this.creation(task, options));
   }
 
   retry(task: string, key: Key, options: DecisionOptions): Promise<RunRecord> {
@@ -103,6 +96,22 @@ export class RunDesk implements RunsApi {
   async waive(task: string, key: Key, options: DecisionOptions): Promise<RunRecord> {
     const note = noteOf('waive options', options, ['note']);
     return this.moved(refOf(task, key), () => ({ type: 'waive', note }));
+  }
+
+  private async creation(task: string, options: CreateRunOptions): Promise<RunMove & { type: 'create' }> {
+    checkOptions('create options', options, ['key', 'input', 'after']);
+    const name = encodeKey('task', task);
+    const keyed = options.key === undefined ? {} : { keyed: true };
+    const { random, time, namespace } = this.host;
+    const key = options.key === undefined ? random.id() : encodeKey('key', options.key);
+    checkKeyLength(namespace, name, key);
+    const text = jsonText('input', options.input);
+    const input = text === undefined ? {} : { input: text };
+    const afterMs = options.after === undefined ? 0 : parseDuration('after', options.after, { minMs: 0 });
+    this.checkOpen();
+    const availableAtMs = (await time.now()) + afterMs;
+    const run = { task: name, key, id: random.id(), trigger: 'manual', ...keyed, ...input } as const;
+    return { type: 'create', run, availableAtMs };
   }
 
   private async decide(

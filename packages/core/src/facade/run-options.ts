@@ -11,6 +11,7 @@ import { parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { checkFunction, checkOptions } from '../value/options.js';
 import { checkTtl } from './locks.js';
+import { SCHEDULE_OPTIONS, SERIES_OPTIONS } from './schedule-options.js';
 
 const SETTINGS: readonly (keyof RunSettings)[] = [
   'window',
@@ -30,9 +31,9 @@ const SETTINGS: readonly (keyof RunSettings)[] = [
   'codec',
 ];
 /** Names of the options of `guard.run`. */
-export const RUN_OPTIONS: readonly string[] = [...SETTINGS, 'key', 'input', 'compensate'];
+export const RUN_OPTIONS: readonly string[] = [...SETTINGS, ...SERIES_OPTIONS, 'key', 'input', 'compensate'];
 /** Names of the options of `guard.task`. */
-export const TASK_OPTIONS: readonly string[] = [...SETTINGS, 'key', 'compensate'];
+export const TASK_OPTIONS: readonly string[] = [...SETTINGS, ...SCHEDULE_OPTIONS, 'key', 'compensate'];
 const CALL_OPTIONS: readonly (keyof CallOptions)[] = ['key', 'window', 'wait', 'ifFailed', 'onDuplicate'];
 
 const MAX_COUNT = 1_000;

@@ -27,10 +27,12 @@ import { ActiveRuns, type RunHost, Shutdown } from '../runtime/run/run-host.js';
 import { type RunPolicy, TaskRegistry } from '../runtime/run/run-task.js';
 import { jsonText, parsed } from '../runtime/run/run-values.js';
 import { type Retention, Sweep } from '../runtime/run/sweep.js';
+import { Scheduler } from '../runtime/schedule/scheduler.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
 import { RunDesk } from './run-desk.js';
+import { scheduleOf, seriesOf } from './schedule-options.js';
 import { policyOf, RUN_OPTIONS, type RunDefaults, TASK_OPTIONS, withCall } from './run-options.js';
 
 /** What the runs of a guard are made of. */
@@ -63,7 +65,8 @@ class Runs implements RunFacade {
   readonly runs: RunsApi;
   private readonly host: RunHost;
   private readonly engine: RunEngine;
-  private node: { readonly presence: NodePresence; readonly sweep: Sweep } | undefined;
+  private node:
+    { readonly presence: NodePresence; readonly sweep: Sweep; readonly scheduler: Scheduler } | undefined;
   private starting: Promise<void> | undefined;
 
   constructor(private readonly parts: RunFacadeParts) {
@@ -80,11 +83,13 @@ class Runs implements RunFacade {
     checkFunction('work', work);
     checkOptions('run options', options, RUN_OPTIONS);
     const { key, input, compensate, ...settings } = (options ?? {}) as RunOptions;
+    const series = seriesOf({ ...settings, key });
     if (compensate !== undefined) checkFunction('compensate', compensate);
     const outcome = await this.engine.call({
       task: name,
       policy: policyOf({ ...settings, key }, this.parts.defaults),
       key: key === undefined ? undefined : encodeKey('key', key),
+      calendar: series?.calendar,
       input: jsonText('input', input),
       work: work as (run: Run) => unknown,
       compensate,
@@ -110,21 +115,22 @@ class Runs implements RunFacade {
     if (key !== undefined) checkFunction('key', key);
     if (compensate !== undefined) checkFunction('compensate', compensate);
     const policy = policyOf({ ...settings, key }, this.parts.defaults);
+    const schedule = scheduleOf(task, { ...settings, key });
     if (this.host.stopSignal.aborted) throw closedError();
     const workFor = workOf(work as Work, compensate);
-    this.host.tasks.add({ name: task, policy, workFor });
+    this.host.tasks.add({ name: task, policy, schedule, workFor });
     return this.handle(task, policy, key, workFor);
   }
 
   async start(options: StartOptions = {}): Promise<void> {
-    checkOptions('start options', options, ['tasks']);
-    const { tasks } = options;
+    checkOptions('start options', options, ['tasks', 'ref']);
+    const { tasks, ref = true } = options;
     for (const name of tasks ?? []) {
       if (this.host.tasks.get(name) !== undefined) continue;
       throw invalidArgument('tasks', name, 'must name tasks that are registered');
     }
     if (this.host.stopSignal.aborted) throw closedError();
-    this.starting ??= runOutside(() => this.begin(tasks)).catch((error: unknown) => {
+    this.starting ??= runOutside(() => this.begin(tasks, ref)).catch((error: unknown) => {
       this.starting = undefined;
       throw this.host.stopSignal.aborted && GuardError.is(error, 'aborted') ? closedError() : error;
     });
@@ -132,9 +138,9 @@ class Runs implements RunFacade {
   }
 
   async close(graceMs: number): Promise<void> {
-    // Sweeps end first: nothing new is begun while the rest is asked to finish.
+    // Schedules and sweeps end first: nothing new is begun while the rest is asked to finish.
     const { node } = this;
-    const swept = node?.sweep.end();
+    const swept = Promise.all([node?.scheduler.end(), node?.sweep.end()]);
     await this.engine.close(graceMs);
     await swept;
     await this.starting?.catch(() => undefined);
@@ -142,15 +148,19 @@ class Runs implements RunFacade {
     this.host.shutdown.end();
   }
 
-  private async begin(tasks: readonly string[] | undefined): Promise<void> {
+  private async begin(tasks: readonly string[] | undefined, ref: boolean): Promise<void> {
     const { host, engine } = this;
     await host.time.refresh();
     const names = (): readonly string[] => tasks ?? host.tasks.names();
     const presence = new NodePresence(host, names);
     await presence.begin();
     const sweep = new Sweep(host, engine, names, this.parts.retain);
-    this.node = { presence, sweep };
-    if (!host.stopSignal.aborted) sweep.begin();
+    const wanted = (name: string): boolean => tasks === undefined || tasks.includes(name);
+    const scheduler = new Scheduler(host, engine, wanted, ref);
+    this.node = { presence, sweep, scheduler };
+    if (host.stopSignal.aborted) return;
+    sweep.begin();
+    await scheduler.begin();
   }
 
   private handle(

@@ -2,7 +2,16 @@
  * What can happen to a run, as data: the input of `machine/run.ts`. Every wish carries the time by the run store's
  * clock and whatever it needs to be judged, so that the machine itself reads no clock and knows no task.
  */
-import type { Compensation, RunBase, RunEvent, RunFault, RunLock, RunNode, RunRecord } from './run-record.js';
+import type {
+  Compensation,
+  RunBase,
+  RunEvent,
+  RunFault,
+  RunLock,
+  RunNode,
+  RunRecord,
+  RunSummary,
+} from './run-record.js';
 
 /** What a node does with a run whose attempt was cut off: its node died, or its lock was lost, or it stalled. */
 export type OnCrash = 'retry' | 'fail' | 'hold';
@@ -41,6 +50,8 @@ export type RunMove =
       readonly run: NewRun;
       readonly availableAtMs?: number;
       readonly start?: Worker;
+      /** It only says that occurrences were passed over, and why. */
+      readonly passed?: { readonly reason: string; readonly summary: RunSummary };
     }
   /** An attempt begins. `trigger`: what caused it. */
   | { readonly type: 'start'; readonly by: Worker; readonly trigger: RunBase['trigger'] }

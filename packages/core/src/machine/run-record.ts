@@ -100,7 +100,7 @@ export type RunStatus =
       readonly finishedAtMs: number;
       readonly reason: string;
       /** A summary of occurrences that were not run: how many, and from after which to which instant. */
-      readonly summary?: { readonly count: number; readonly fromMs: number; readonly toMs: number };
+      readonly summary?: RunSummary;
     }
   | {
       readonly state: 'skipped';
@@ -108,6 +108,15 @@ export type RunStatus =
       readonly reason: string;
       readonly blockedBy?: string;
     };
+
+/** Occurrences that were passed over: those after `fromMs` and up to `toMs`. */
+export interface RunSummary {
+  readonly count: number;
+  /** Counting stopped at `count`. */
+  readonly atLeast?: boolean;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
 
 /** One run as it is stored, without the store's version. */
 export type RunRecord = RunBase & RunStatus;

@@ -63,9 +63,13 @@ export function afterCrash(
 type Move<T extends RunMove['type']> = RunMove & { readonly type: T };
 
 function created(move: Move<'create'>, atMs: number): Stepped {
-  const { start } = move;
+  const { start, passed } = move;
   const times = { createdAtMs: atMs, updatedAtMs: atMs };
   const base: RunBase = { ...move.run, attempt: start ? 1 : 0, takeovers: 0, ...times };
+  if (passed !== undefined) {
+    const next: RunRecord = { ...base, attempt: 0, state: 'expired', finishedAtMs: atMs, ...passed };
+    return told(null, next, 'expired', { note: passed.reason });
+  }
   if (start === undefined) {
     return told(
       null,

@@ -62,7 +62,7 @@ describe('options of a run', () => {
     await expect(guard.run('', () => 1)).rejects.toMatchObject({ code: 'invalid-argument' });
     await expect(guard.run('t', {}, 'work' as never)).rejects.toThrow(/work must be a function/);
     await expect(guard.run('t', undefined as never)).rejects.toThrow(/work must be a function/);
-    expect(() => guard.task('t', { cron: 'x' } as never, () => 1)).toThrow(/has no option 'cron'/);
+    expect(() => guard.task('t', { crontab: 'x' } as never, () => 1)).toThrow(/has no option 'crontab'/);
     expect(() => guard.task('t', { key: () => 1, window: '1h' }, () => 1)).toThrow(/contradict/);
     const task = guard.task('ok', { window: '1h' }, () => 1);
     await expect(task.run(undefined, { key: 1, window: '1h' })).rejects.toThrow(/contradict/);

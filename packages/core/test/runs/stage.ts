@@ -52,6 +52,7 @@ const EVENTS: readonly (keyof GuardEvents)[] = [
     'run-expired',
   ] as const),
   ...(['run-on-hold', 'run-refused', 'run-long', 'run-unguarded', 'alarm', 'error'] as const),
+  ...(['schedule-conflict', 'clock-skew', 'loop-lag'] as const),
 ];
 
 /** Options of a process. */

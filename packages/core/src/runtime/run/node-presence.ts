@@ -135,13 +135,19 @@ export class NodePresence {
 
   private announce(): Promise<void> {
     const { book, locks, namespace, node } = this.host;
+    const tasks = this.tasks();
+    const schedules = tasks.flatMap((name) => {
+      const hash = this.host.tasks.get(name)?.schedule?.definition.hash;
+      return hash === undefined ? [] : [[name, hash] as const];
+    });
     const record: NodeRecord = {
       id: node.id,
       label: node.label,
       lockKey: fullKey(namespace, 'node', node.id),
       backend: locks.backendName,
       startedAtMs: this.startedAtMs,
-      tasks: this.tasks(),
+      tasks,
+      ...(schedules.length === 0 ? {} : { schedules: Object.fromEntries(schedules) }),
     };
     const ttlMs = Math.min(this.periodMs * MISSED, LOCK_LEFT_MS - LONGEST_PERIOD_MS);
     return book.asked((store) => store.putNode(namespace, record, ttlMs));

@@ -2,6 +2,7 @@
  * The run store as the engine sees it: every change goes through the machine, has one `writeId` for all its sendings
  * (S4), and is repeated within a budget. Losing a compare-and-set is an answer; only "nobody knows" is thrown.
  */
+import type { CreateRunOptions } from '../../api/run.js';
 import { backoffMs } from '../../machine/backoff.js';
 import type { EventDraft, MoveRefusal, RunMove } from '../../machine/run-move.js';
 import type { RunEvent, RunRecord, StoredRun } from '../../machine/run-record.js';
@@ -55,6 +56,24 @@ export interface PreparedWrite {
   readonly event: RunEvent;
 }
 
+/** A new record that somebody else writes, in a transaction of the application. */
+export interface PreparedCreate {
+  readonly namespace: string;
+  /** `name` of the run store: the write is good for that store only. */
+  readonly storeName: string;
+  readonly run: RunRecord;
+  readonly event: RunEvent;
+}
+
+/**
+ * What an adapter finds behind `guard.runs`, beside the public part, to write a new record in a transaction of the
+ * application: it writes `run` and `event` where the key has no record yet.
+ */
+export interface CreatableRuns {
+  /** @throws GuardError `invalid-argument`, `unavailable`, `closed`. */
+  prepareCreate(task: string, options?: CreateRunOptions): Promise<PreparedCreate>;
+}
+
 /** Records of one namespace in one store. */
 export class RunBook {
   /** When the store last answered. */
@@ -84,14 +103,20 @@ export class RunBook {
     move: RunMove & { readonly type: 'create' },
     limits: WriteLimits = {},
   ): Promise<{ readonly created: boolean; readonly stored: StoredRun }> {
+    const { run, event } = this.prepareCreate(move);
+    const answer = await this.repeated(`creating run ${move.run.task}`, limits, () =>
+      this.asked((store) => store.create(this.namespace, run, event)),
+    );
+    return { created: answer.status === 'created', stored: answer.stored };
+  }
+
+  /** A new record for somebody else to write. */
+  prepareCreate(move: RunMove & { readonly type: 'create' }): PreparedCreate {
     const stepped = step(null, move, this.time.estimate());
     if ('refused' in stepped)
       throw new GuardError('invalid-argument', `a run cannot be created: ${stepped.refused}`);
-    const event = this.signed(stepped.event);
-    const answer = await this.repeated(`creating run ${move.run.task}`, limits, () =>
-      this.asked((store) => store.create(this.namespace, stepped.next, event)),
-    );
-    return { created: answer.status === 'created', stored: answer.stored };
+    const { namespace, storeName } = this;
+    return { namespace, storeName, run: stepped.next, event: this.signed(stepped.event) };
   }
 
   /** Moves a record by compare-and-set. A function is asked again before every sending. */

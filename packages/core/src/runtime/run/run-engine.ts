@@ -62,14 +62,19 @@ export class RunEngine {
   }
 
   /** The sweep found a record that nobody works on. Faults are events. */
-  async adopt(stored: StoredRun, task: TaskDefinition): Promise<void> {
-    const { run } = stored;
-    const work = task.workFor(run.input);
-    const terms = { ...this.sweepTerms(stored, task), compensate: work.compensate };
+  adopt(stored: StoredRun, task: TaskDefinition): Promise<void> {
+    return this.begin(this.sweepTerms(stored, task), task);
+  }
+
+  /** A run that nobody called for: `entered` is told whether it is there, and runs. Faults are events. */
+  async begin(asked: EntryTerms, task: TaskDefinition, entered?: (entry: Entry) => void): Promise<void> {
+    const work = task.workFor(asked.run.input);
+    const terms = { ...asked, compensate: work.compensate };
     await this.tracked(async () => {
       const entry = await enter(this.host, terms);
+      entered?.(entry);
       if (entry.entered) await this.perform(entry, { terms, work });
-    }).catch((error: unknown) => this.tellFault(error, run));
+    }).catch((error: unknown) => this.tellFault(error, asked.run));
   }
 
   /** The sweep found a compensation that is due and that nobody works on. Faults are events. */
@@ -278,7 +283,7 @@ export class RunEngine {
   }
 
   /** A fault of a run that nobody waits for. What has an event of its own is not told twice. */
-  private tellFault(error: unknown, run: RunRecord): void {
+  private tellFault(error: unknown, run: Pick<RunRecord, 'task' | 'key'>): void {
     if (!GuardError.is(error) || TOLD.has(error.code)) return;
     emit(this.host, 'error', { error, during: `run ${run.key} of ${run.task}` });
   }

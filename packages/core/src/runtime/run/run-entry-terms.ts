@@ -24,6 +24,8 @@ export interface EntryTerms {
   readonly mine?: boolean;
   /** The sweep asks: nobody waits for an answer, and a record that cannot be had is left as it is. */
   readonly sweeping?: boolean;
+  /** When a record that is created here was due; what is late can expire. Default: now. */
+  readonly availableAtMs?: number;
   /** Somebody can go on with it later: it is registered, or has a key that another call can name. */
   readonly canGoOn: boolean;
 }

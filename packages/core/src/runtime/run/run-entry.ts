@@ -84,7 +84,9 @@ class Entering {
 
   private async create(): Promise<StoredRun> {
     const start = this.lock !== undefined || this.unguarded ? { start: this.worker() } : {};
-    const answer = await this.host.book.create({ type: 'create', run: this.terms.run, ...start });
+    const { run, availableAtMs } = this.terms;
+    const due = availableAtMs === undefined ? {} : { availableAtMs };
+    const answer = await this.host.book.create({ type: 'create', run, ...due, ...start });
     this.stored = answer.stored;
     this.mine = answer.created;
     return answer.stored;

@@ -1,7 +1,13 @@
-/** Which run a wish asks for: a caller's key, the window in which it falls, or a random key that nobody shares. */
+/**
+ * Which run a wish asks for: a caller's key, the instant it stands for, the window in which it falls, or a random key
+ * that nobody shares.
+ */
+import { type Calendar, nearest } from '../../machine/calendar.js';
 import type { NewRun } from '../../machine/run-move.js';
+import { occurrenceKey } from '../../machine/task-record.js';
 import { GuardError } from '../../value/error.js';
 import { fullKey, joinParts, MAX_FULL_KEY_BYTES } from '../../value/key.js';
+import { pause } from '../flight/pause.js';
 import type { RunHost } from './run-host.js';
 import type { Wish } from './run-task.js';
 
@@ -10,11 +16,27 @@ export async function identify(host: RunHost, wish: Wish): Promise<NewRun> {
   const { random, time, namespace } = host;
   const nowMs = await time.now();
   const { windowMs } = wish.policy;
+  if (wish.calendar !== undefined) return occurrence(host, wish, wish.calendar);
   const keyed = wish.key === undefined ? {} : { keyed: true };
   const key = wish.key ?? (windowMs === undefined ? random.id() : windowKey(nowMs, windowMs));
   checkKeyLength(namespace, wish.task, key);
   const input = wish.input === undefined ? {} : { input: wish.input };
-  return { task: wish.task, key, id: random.id(), trigger: 'call', ...keyed, ...input };
+  return { task: wish.task, key, id: random.id(), trigger: wish.trigger ?? 'call', ...keyed, ...input };
+}
+
+/** By this node's clock, because that is the one the caller's timer follows; an instant that is near is waited for. */
+async function occurrence(host: RunHost, wish: Wish, calendar: Calendar): Promise<NewRun> {
+  const { clock, random, namespace, stopSignal } = host;
+  const instantMs = nearest(calendar, clock.now().wallMs);
+  if (instantMs === undefined) {
+    throw new GuardError('invalid-argument', `no instant of the schedule of ${wish.task} has come yet`);
+  }
+  const aheadMs = instantMs - clock.now().wallMs;
+  if (aheadMs > 0) await pause(clock, aheadMs, stopSignal);
+  const key = occurrenceKey(instantMs);
+  checkKeyLength(namespace, wish.task, key);
+  const input = wish.input === undefined ? {} : { input: wish.input };
+  return { task: wish.task, key, id: random.id(), trigger: 'cron', scheduledForMs: instantMs, ...input };
 }
 
 /**

@@ -5,6 +5,9 @@
 import type { Codec, Run } from '../../api/run.js';
 import type { CrashPolicy, OnCrash } from '../../machine/run-move.js';
 import type { RetryPauses } from '../../machine/run-retry.js';
+import type { Calendar } from '../../machine/calendar.js';
+import type { RunTrigger } from '../../machine/run-record.js';
+import type { Schedule } from '../../machine/schedule.js';
 import { GuardError } from '../../value/error.js';
 
 /** The settings of a run; every default is filled in. */
@@ -39,13 +42,24 @@ export interface Wish extends RunWork {
   readonly policy: RunPolicy;
   /** A caller's key. Without one the key is a window's start, or random. */
   readonly key?: string | undefined;
+  /** The run is an occurrence of this series: the one that the call stands for by this node's clock. */
+  readonly calendar?: Calendar | undefined;
+  /** Default: `call`. */
+  readonly trigger?: RunTrigger;
   /** JSON text. */
   readonly input?: string | undefined;
+}
+
+/** When a task is due by itself. */
+export interface TaskSchedule extends Schedule {
+  /** Without a success for so long, one node raises the alarm. */
+  readonly alarmAfterMs: number | undefined;
 }
 
 /** A task that this node can run again by itself. */
 export interface TaskDefinition {
   readonly name: string;
+  readonly schedule?: TaskSchedule | undefined;
   readonly policy: RunPolicy;
   /** What to do for a record with this input (JSON text). */
   workFor(input: string | undefined): RunWork;
@@ -60,6 +74,8 @@ export function crashPolicy(policy: RunPolicy, compensate: boolean): CrashPolicy
 /** The registered tasks of one guard. */
 export class TaskRegistry {
   private readonly tasks = new Map<string, TaskDefinition>();
+  /** Told of every task that is registered from now on. */
+  onAdd: ((definition: TaskDefinition) => void) | undefined;
 
   /** @throws GuardError `invalid-argument`: another task has this name. */
   add(definition: TaskDefinition): void {
@@ -71,6 +87,7 @@ export class TaskRegistry {
       );
     }
     this.tasks.set(name, definition);
+    this.onAdd?.(definition);
   }
 
   get(name: string): TaskDefinition | undefined {

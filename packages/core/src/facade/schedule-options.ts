@@ -1,0 +1,87 @@
+/** Options of schedules, checked before any traffic: one place for tasks, calls and decorators. */
+import type { CatchUp, ScheduleOptions, Series as SeriesOptions } from '../api/schedule.js';
+import type { CatchUpPolicy } from '../machine/schedule.js';
+import type { TaskSchedule } from '../runtime/run/run-task.js';
+import { cronSeries, everySeries, type Series } from '../runtime/schedule/definition.js';
+import { parseDuration } from '../value/duration.js';
+import { GuardError, invalidArgument } from '../value/error.js';
+import { fingerprint } from '../value/key.js';
+import { checkOptions } from '../value/options.js';
+
+/** Names of the options that say which series of instants is meant. */
+export const SERIES_OPTIONS = ['cron', 'every', 'timeZone'] as const;
+const BESIDE_SERIES = ['catchUp', 'jitter', 'alarmAfter'] as const;
+/** Names of the options of a schedule. */
+export const SCHEDULE_OPTIONS: readonly (keyof ScheduleOptions)[] = [...SERIES_OPTIONS, ...BESIDE_SERIES];
+
+const SHORTEST_EVERY_MS = 100;
+const MAX_CAUGHT_UP = 100;
+
+/**
+ * The schedule of a task; `undefined`: it has none.
+ *
+ * @throws GuardError `invalid-argument`: an option is not what it should be, or contradicts another.
+ */
+export function scheduleOf(
+  task: string,
+  options: ScheduleOptions & { readonly key?: unknown; readonly window?: unknown },
+): TaskSchedule | undefined {
+  const series = seriesOf(options);
+  if (series === undefined) {
+    const lonely = BESIDE_SERIES.find((name) => options[name] !== undefined);
+    if (lonely === undefined) return undefined;
+    throw new GuardError('invalid-argument', `${lonely} needs a schedule beside it: give cron or every`);
+  }
+  const { catchUp, jitter, alarmAfter } = options;
+  const jitterMs = jitter === undefined ? 0 : parseDuration('jitter', jitter, { minMs: 0 });
+  return {
+    ...series,
+    catchUp: catchUpOf(catchUp),
+    offsetMs: Math.floor(jitterMs * shareOf(task)),
+    alarmAfterMs: alarmAfter === undefined ? undefined : parseDuration('alarmAfter', alarmAfter),
+  };
+}
+
+/** The series that options name; `undefined`: none. A run has one name, so a series goes with neither key nor window. */
+export function seriesOf(
+  options: SeriesOptions & { readonly key?: unknown; readonly window?: unknown },
+): Series | undefined {
+  const { cron, every, timeZone, key, window } = options;
+  if (cron === undefined && every === undefined) {
+    if (timeZone === undefined) return undefined;
+    throw new GuardError('invalid-argument', `timeZone needs a cron expression beside it`);
+  }
+  for (const [name, other] of Object.entries({
+    every: cron === undefined ? undefined : every,
+    key,
+    window,
+  })) {
+    if (other === undefined) continue;
+    const which = cron === undefined ? 'every' : 'cron';
+    throw new GuardError('invalid-argument', `${which} and ${name} contradict each other: both name the run`);
+  }
+  if (cron !== undefined) return cronSeries(cron, timeZone);
+  if (timeZone === undefined) return everySeries(parseDuration('every', every, { minMs: SHORTEST_EVERY_MS }));
+  throw new GuardError(
+    'invalid-argument',
+    `every and timeZone contradict each other: intervals have no zone`,
+  );
+}
+
+function catchUpOf(catchUp: CatchUp | undefined): CatchUpPolicy {
+  if (catchUp === undefined || catchUp === 'latest') return { mode: 'latest' };
+  if (catchUp === 'none') return { mode: 'none' };
+  if (typeof catchUp !== 'object' || catchUp === null)
+    throw invalidArgument('catchUp', catchUp, `must be 'none', 'latest' or { all: { max, within } }`);
+  checkOptions('catchUp', catchUp, ['all']);
+  checkOptions('catchUp.all', catchUp.all, ['max', 'within']);
+  const { max, within = Infinity } = (catchUp.all as typeof catchUp.all | undefined) ?? { max: NaN };
+  if (!Number.isInteger(max) || max < 1 || max > MAX_CAUGHT_UP)
+    throw invalidArgument('catchUp.all.max', max, `must be a whole number from 1 to ${MAX_CAUGHT_UP}`);
+  return { mode: 'all', max, withinMs: parseDuration('catchUp.all.within', within, { infinite: true }) };
+}
+
+/** A number in [0, 1) that follows from the name. */
+function shareOf(task: string): number {
+  return Buffer.from(fingerprint(task), 'base64url').readUInt32BE(0) / 2 ** 32;
+}

@@ -1,0 +1,124 @@
+/**
+ * From a plan to records and runs. One occurrence that is due goes the way of every call, and can be skipped because
+ * another run overlaps. Several at once are a backlog: their records come first, so that any node may help, and this
+ * node goes through them one after another.
+ */
+import { occurrenceKey, type PassedSummary, type Planned, summaryKey } from '../../machine/task-record.js';
+import type { StoredRun } from '../../machine/run-record.js';
+import { elapsed, type Instant } from '../../value/instant.js';
+import type { RunEngine } from '../run/run-engine.js';
+import { emit, type RunHost } from '../run/run-host.js';
+import type { TaskDefinition } from '../run/run-task.js';
+
+/** A node that stood still for so long after it planned something leaves it to the others. */
+const STALE_PLAN_MS = 60_000;
+/** Instants that are remembered as having a record. */
+const MAX_REMEMBERED = 2_000;
+const QUIET = new Set(['running', 'completed', 'pending', 'expired', 'skipped', 'failed', 'on-hold']);
+
+/** The occurrences of one task, as this node begins them. */
+export class Occurrences {
+  private readonly known = new Set<number>();
+  private readonly entering = new Set<number>();
+
+  /** `offsetMs` later than its instant an occurrence is due. */
+  constructor(
+    private readonly host: RunHost,
+    private readonly engine: RunEngine,
+    private readonly task: TaskDefinition,
+    private readonly offsetMs: number,
+  ) {}
+
+  /** Whether an instant is known to have its record. */
+  readonly recorded = (instantMs: number): boolean => this.known.has(instantMs);
+
+  /** Whether this node is about to make its record. */
+  isEntering(instantMs: number): boolean {
+    return this.entering.has(instantMs);
+  }
+
+  /** Begins what was planned at `plannedAt`, oldest first. What cannot be begun here is begun elsewhere. */
+  async begin(runs: readonly Planned[], plannedAt: Instant): Promise<void> {
+    const { host } = this;
+    const gone = elapsed(plannedAt, host.clock.now(), STALE_PLAN_MS) !== 'before';
+    if (gone || host.stopSignal.aborted) return;
+    const [only] = runs;
+    if (only !== undefined && runs.length === 1 && !this.isTooLate(only)) return this.enter(only);
+    await this.backlog(runs);
+  }
+
+  /** Makes the records of instants, and goes through those that nobody has begun. */
+  async backlog(runs: readonly Planned[]): Promise<void> {
+    const created: StoredRun[] = [];
+    for (const planned of runs) {
+      const answer = await this.host.book.create({
+        type: 'create',
+        run: this.runOf(planned),
+        availableAtMs: planned.instantMs + this.offsetMs,
+      });
+      this.remember(planned.instantMs);
+      if (answer.created) created.push(answer.stored);
+    }
+    void this.goThrough(created);
+  }
+
+  /** Writes the record of instants that were passed over; told by the node that wrote it. */
+  async passOver(summary: PassedSummary): Promise<void> {
+    const { host, task } = this;
+    const { fromMs, toMs, count, atLeast, reason } = summary;
+    const run = { task: task.name, key: summaryKey(fromMs), id: host.random.id(), trigger: 'cron' } as const;
+    const counted = { count, fromMs, toMs, ...(atLeast ? { atLeast } : {}) };
+    const answer = await host.book.create({ type: 'create', run, passed: { reason, summary: counted } });
+    if (answer.created) emit(host, 'run-expired', { run: answer.stored.run });
+  }
+
+  private enter(planned: Planned): void {
+    const { host, task, engine } = this;
+    const { instantMs } = planned;
+    const run = this.runOf(planned);
+    const { policy } = task;
+    const availableAtMs = instantMs + this.offsetMs;
+    const terms = { run, policy, waitMs: policy.waitMs, canGoOn: true, availableAtMs };
+    this.entering.add(instantMs);
+    const begun = engine.begin(terms, task, (entry) => {
+      this.entering.delete(instantMs);
+      if (entry.stored !== undefined) this.remember(instantMs);
+      if (entry.entered || QUIET.has(entry.reason)) return;
+      emit(host, 'run-skipped', { task: task.name, key: run.key, reason: entry.reason });
+    });
+    void begun.finally(() => this.entering.delete(instantMs));
+  }
+
+  private async goThrough(created: readonly StoredRun[]): Promise<void> {
+    const { host, task, engine } = this;
+    const { policy } = task;
+    const waitMs = host.sweepIntervalMs;
+    for (const given of created) {
+      if (host.stopSignal.aborted) return;
+      const terms = { run: given.run, policy, waitMs, given, mine: true, sweeping: true, canGoOn: true };
+      await engine.begin(terms, task);
+    }
+  }
+
+  /** Past its deadline it is not begun: its record says so. */
+  private isTooLate({ instantMs }: Planned): boolean {
+    const { startingDeadlineMs } = this.task.policy;
+    if (startingDeadlineMs === undefined) return false;
+    return this.host.time.estimate() - instantMs - this.offsetMs > startingDeadlineMs;
+  }
+
+  private runOf({ instantMs, trigger }: Planned) {
+    const { name: task } = this.task;
+    const key = occurrenceKey(instantMs);
+    return { task, key, id: this.host.random.id(), trigger, scheduledForMs: instantMs };
+  }
+
+  private remember(instantMs: number): void {
+    this.known.add(instantMs);
+    if (this.known.size <= MAX_REMEMBERED) return;
+    for (const oldest of this.known) {
+      this.known.delete(oldest);
+      return;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * The schedule of one task on one node: wakes when an instant is due by the run store's time, looks, and does what the
+ * machine says. Waking early, late, twice or after a sleep changes nothing: what is due follows from the record alone.
+ * It also looks once in every sweep interval, for what other nodes left behind; so no timer is ever long.
+ */
+import { calendarOf } from './definition.js';
+import { nextDueMs, plan, type Plan } from '../../machine/schedule.js';
+import type { TaskRecord } from '../../machine/task-record.js';
+import type { StoredTask } from '../../port/run-store.js';
+import type { Timer } from '../../port/clock.js';
+import type { RunEngine } from '../run/run-engine.js';
+import { emit, type RunHost } from '../run/run-host.js';
+import type { TaskDefinition, TaskSchedule } from '../run/run-task.js';
+import { Occurrences } from './occurrences.js';
+import { SuccessWatch } from './success-watch.js';
+import { readTask, writeTask } from './task-book.js';
+
+/** How often the record may move under one look; then the next one goes on. */
+const MAX_ROUNDS = 16;
+const AFTER_FAULT_MS = 1_000;
+const JITTER = 0.2;
+/** A definition that was put in force so recently is alive, although its node may not be announced yet. */
+const YOUNG_MS = 20_000;
+/** Planned instants without a record that one look settles. */
+const SETTLED_AT_ONCE = 32;
+
+/** What all loops of a node share. */
+export interface LoopHost {
+  readonly host: RunHost;
+  readonly engine: RunEngine;
+  /** Whether timers keep the process alive (L5). */
+  readonly ref: boolean;
+  /** Told how late a timer came. */
+  lagged(lagMs: number): void;
+  /** Whether this node's clock is so wrong that it plans nothing. */
+  isFarOff(): boolean;
+}
+
+/** The loop of one task. */
+export class TaskLoop {
+  private readonly host: RunHost;
+  private readonly occurrences: Occurrences;
+  private readonly success: SuccessWatch;
+  private readonly told = new Set<string>();
+  private sinceMs = 0;
+  private markMs: number | undefined;
+  private timer: Timer | undefined;
+  private ended = false;
+  private looking: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly node: LoopHost,
+    private readonly task: TaskDefinition,
+    private readonly schedule: TaskSchedule,
+  ) {
+    this.host = node.host;
+    this.occurrences = new Occurrences(node.host, node.engine, task, schedule.offsetMs);
+    this.success = new SuccessWatch(node.host, task.name, schedule.alarmAfterMs);
+  }
+
+  /** Looks for the first time, and goes on by itself. Never rejects: faults are events. */
+  async begin(): Promise<void> {
+    this.sinceMs = this.host.time.estimate();
+    this.looking = this.look();
+    await this.looking;
+  }
+
+  /** Ends the loop. What was begun is the engine's. */
+  async end(): Promise<void> {
+    this.ended = true;
+    this.timer?.cancel();
+    this.success.end();
+    await this.looking;
+  }
+
+  private async look(): Promise<void> {
+    let faulty = false;
+    try {
+      await this.host.time.now();
+      if (!this.node.isFarOff()) await this.settleAndPlan();
+    } catch (error) {
+      faulty = true;
+      if (!this.ended) emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
+    }
+    this.arm(faulty);
+  }
+
+  private arm(faulty: boolean): void {
+    if (this.ended) return;
+    const { clock, time, random, sweepIntervalMs } = this.host;
+    const nowMs = time.estimate();
+    const longestMs = sweepIntervalMs * (1 - JITTER * random.fraction());
+    const dueMs = nextDueMs(this.schedule, this.markMs, nowMs) ?? Infinity;
+    const delayMs = Math.max(Math.min(dueMs - nowMs, faulty ? AFTER_FAULT_MS : longestMs), 0);
+    const expectedMonoMs = clock.now().monoMs + delayMs;
+    const wake = (): void => {
+      this.node.lagged(clock.now().monoMs - expectedMonoMs);
+      this.looking = this.look();
+    };
+    this.timer = clock.setTimer(wake, delayMs, { ref: this.node.ref });
+  }
+
+  private async settleAndPlan(): Promise<void> {
+    const { host, task } = this;
+    for (let round = 0; round < MAX_ROUNDS && !this.ended; round += 1) {
+      const stored = await readTask(host, task.name);
+      if (stored !== null) await this.settle(stored.record);
+      const answer = await this.planFor(stored);
+      this.markMs = stored?.record.lowWaterMarkMs;
+      if (answer.act !== 'write') return this.idle(answer.act, stored);
+      const sentAt = host.clock.now();
+      if (!(await writeTask(host, stored, answer.next))) continue;
+      this.markMs = answer.next.lowWaterMarkMs;
+      await this.occurrences.begin(answer.runs, sentAt);
+      return this.settle({ ...answer.next, planned: [] });
+    }
+  }
+
+  private async planFor(stored: StoredTask | null): Promise<Plan> {
+    const { host, schedule, task } = this;
+    const record = stored?.record;
+    const other = record?.definition?.hash === schedule.definition.hash ? undefined : record?.definition;
+    return plan(schedule, {
+      task: task.name,
+      record,
+      nowMs: host.time.estimate(),
+      replaces: other !== undefined && (await this.replaces(other)),
+      storedCalendar: other === undefined ? undefined : calendarOf(other.text),
+      recorded: this.occurrences.recorded,
+    });
+  }
+
+  private async idle(act: Exclude<Plan['act'], 'write'>, stored: StoredTask | null): Promise<void> {
+    if (act === 'wait') return this.success.look(stored);
+    if (act === 'full') {
+      const error = new Error('too many occurrences wait for their records');
+      return emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
+    }
+    const inForce = stored?.record.definition?.text ?? '';
+    if (this.told.has(inForce)) return;
+    this.told.add(inForce);
+    emit(this.host, 'schedule-conflict', {
+      task: this.task.name,
+      own: this.schedule.definition.text,
+      inForce,
+    });
+  }
+
+  /** Of two definitions the later one schedules, for as long as a node lives that follows it. */
+  private async replaces(stored: { readonly hash: string; readonly sinceMs: number }): Promise<boolean> {
+    const { host, task } = this;
+    if (this.sinceMs > stored.sinceMs) return true;
+    if (host.time.estimate() - stored.sinceMs < YOUNG_MS) return false;
+    const nodes = await host.book.asked((store) => store.nodes(host.namespace));
+    return !nodes.some(({ schedules }) => schedules?.[task.name] === stored.hash);
+  }
+
+  /** Writes what another node, or this one, planned and did not write: a summary, records of instants. */
+  private async settle({ summary, planned = [] }: TaskRecord): Promise<void> {
+    if (summary !== undefined && !summary.told) {
+      const name = `summary ${summary.fromMs}`;
+      if (!this.told.has(name)) await this.occurrences.passOver(summary);
+      this.told.add(name);
+    }
+    const beforeMs = this.host.time.estimate() - this.host.sweepIntervalMs;
+    const lacking = planned.filter(({ instantMs, plannedAtMs }) => {
+      const { occurrences } = this;
+      return (
+        plannedAtMs <= beforeMs && !occurrences.recorded(instantMs) && !occurrences.isEntering(instantMs)
+      );
+    });
+    if (lacking.length > 0) await this.occurrences.backlog(lacking.slice(0, SETTLED_AT_ONCE));
+  }
+}
