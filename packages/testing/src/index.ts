@@ -24,7 +24,7 @@ export { findOverlaps, findTokenDisorder, HoldLog } from './check/hold-log.js';
 export type { HoldEvent } from './check/hold-log.js';
 export { findLeftovers } from './check/leftovers.js';
 export type { LeftoverQuery } from './check/leftovers.js';
-export { everythingTold, secretsIn } from './check/secrets.js';
+export { everythingSaid, everythingTold, secretsIn } from './check/secrets.js';
 
 // processes that are stopped, killed and given another time of day
 export { startWorker } from './process/worker-process.js';

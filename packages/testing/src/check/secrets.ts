@@ -7,8 +7,13 @@ import { inspect } from 'node:util';
 import type { Guard, GuardEvents } from '@guard/core';
 
 const MAX_DEPTH = 10;
-/** Every event that a guard has. The type says when one is missing. */
-const EVENTS: Readonly<Record<keyof GuardEvents, true>> = {
+/** Events that carry somebody's error. The type says when one is missing below. */
+type Telling = {
+  [E in keyof GuardEvents]: GuardEvents[E] extends { readonly cause: unknown } | { readonly error: unknown }
+    ? E
+    : never;
+}[keyof GuardEvents];
+const EVENTS: Readonly<Record<Telling, true> & Partial<Record<keyof GuardEvents, true>>> = {
   'lock-granted': true,
   'lock-released': true,
   'lock-lost': true,
@@ -56,7 +61,7 @@ export function secretsIn(told: unknown, secrets: readonly string[]): string[] {
   return found;
 }
 
-/** Everything that a guard tells from now on, event by event, in one list that grows. */
+/** What a guard tells from now on, event by event, in one list that grows. */
 export function everythingTold(guard: Guard): readonly unknown[] {
   const told: unknown[] = [];
   for (const event of Object.keys(EVENTS) as (keyof GuardEvents)[]) {
@@ -64,3 +69,41 @@ export function everythingTold(guard: Guard): readonly unknown[] {
   }
   return told;
 }
+
+/**
+ * What a guard says whose backends are in trouble: the outcome of every kind of call, and its events. For `secretsIn`.
+ * Closes the guard; takes as long as the longest of its budgets.
+ */
+export async function everythingSaid(guard: Guard): Promise<readonly unknown[]> {
+  const told = everythingTold(guard);
+  const calls = Object.entries(CALLS).map(([name, call]) => outcomeOf(name, () => call(guard)));
+  const outcomes = await Promise.all(calls);
+  return [...outcomes, await outcomeOf('close', () => guard.close()), ...told];
+}
+
+async function outcomeOf(name: string, call: () => Promise<unknown>): Promise<object> {
+  try {
+    return { name, answer: await call() };
+  } catch (error) {
+    return { name, error };
+  }
+}
+
+const WAIT_MS = 500;
+const CALLS: Readonly<Record<string, (guard: Guard) => Promise<unknown>>> = {
+  acquire: (guard) => guard.acquire('secrets', { wait: WAIT_MS }),
+  tryAcquire: (guard) => guard.tryAcquire('secrets of a try'),
+  withLock: (guard) => guard.withLock('secrets of work', { wait: WAIT_MS }, async () => undefined),
+  inspect: (guard) => guard.inspect('secrets'),
+  forceRelease: (guard) => guard.forceRelease('secrets', { note: 'for a test' }),
+  get: (guard) => guard.state.get('secrets'),
+  create: (guard) => guard.state.create('secrets', 1),
+  list: async (guard) => {
+    for await (const entry of guard.state.list('secrets')) return entry;
+    return undefined;
+  },
+  watch: (guard) => guard.state.watch('secrets', () => undefined),
+  run: (guard) => guard.run('secrets', { key: 'k' }, async () => undefined),
+  runs: (guard) => guard.runs.get('secrets', 'k'),
+  start: (guard) => guard.start(),
+};
