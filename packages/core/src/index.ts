@@ -15,6 +15,7 @@ export type { Instant } from './value/instant.js';
 // ports: what adapters implement
 export type { Clock, Timer, TimerOptions, Random, Policy } from './port/clock.js';
 export type {
+  AtOnce,
   Claim,
   ClaimAnswer,
   Failed,

@@ -16,6 +16,7 @@ describeLockBackend({
   runner,
   virtualTime: true,
   name: 'memoryLocks',
+  atOnce: true,
   traits: memoryLocks().traits,
   create: async () => {
     const clock = new VirtualClock();

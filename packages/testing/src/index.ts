@@ -10,7 +10,7 @@ export { SeededRandom } from './clock/seeded-random.js';
 export { FaultPlan, PlayedFaultError } from './fault/fault.js';
 export type { Delay, Fault, FaultScope, PlayedFault, Request, Traffic } from './fault/fault.js';
 export { faultyBackend } from './fault/faulty-backend.js';
-export type { FaultyBackend, LockVerb, NoticeFault } from './fault/faulty-backend.js';
+export type { FaultyBackend, FaultyBackendOptions, LockVerb, NoticeFault } from './fault/faulty-backend.js';
 export { faultyState } from './fault/faulty-state.js';
 export type { FaultyState, StateVerb } from './fault/faulty-state.js';
 

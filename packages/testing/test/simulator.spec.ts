@@ -48,6 +48,13 @@ const REACHED = [
   'run taken over',
   'run finish refused',
   'run compensated',
+  'at once: granted',
+  'at once: queued',
+  'at once: released',
+  'at once: failed',
+  'hand-over at once',
+  'pause behind an answer at once',
+  'crash behind an answer at once',
 ];
 
 const failures = new Map<WatchedPromise, string[]>();

@@ -114,8 +114,8 @@ class GuardImpl implements Guard {
 
   withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  withLock<T>(key: Key, ...rest: readonly unknown[]): Promise<T> {
-    return this.lockFacade.withLock(key, ...(rest as [AcquireOptions, () => T]));
+  withLock<T>(key: Key, first: unknown, second?: unknown): Promise<T> {
+    return this.lockFacade.withLock(key, first as AcquireOptions, second as () => T);
   }
 
   acquire(key: Key, options?: AcquireOptions): Promise<Lock> {

@@ -26,6 +26,9 @@ export interface LockDefaults {
   readonly waitMs: number;
 }
 
+/** Work never begins inside the call that asks for it, whatever the backend. */
+const SOON = Promise.resolve();
+
 /** Locks as applications see them. */
 export class LockFacade implements LockApi {
   constructor(
@@ -37,22 +40,39 @@ export class LockFacade implements LockApi {
 
   withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  async withLock<T>(key: Key, ...rest: readonly unknown[]): Promise<T> {
-    const [options, work] = rest.length > 1 ? rest : [undefined, rest[0]];
+  /** The work's own error wins, unless the lock was lost before its release began. */
+  async withLock<T>(key: Key, first: unknown, second?: unknown): Promise<T> {
+    const isShort = second === undefined && typeof first === 'function';
+    const work = isShort ? first : second;
     checkFunction('work', work);
-    const request = this.request(key, options as AcquireOptions | undefined);
-    const lease = granted(request, await this.locks.claim(request));
+    const request = this.request(key, isShort ? undefined : (first as AcquireOptions | undefined));
+    const parent = currentFrame();
+    const claimed = this.locks.claimSoon(request, parent);
+    const lease = granted(request, claimed instanceof Promise ? await claimed : claimed);
+    if (!(claimed instanceof Promise)) await SOON;
+    // One function, because each promise costs as much as a step of a backend in memory.
     this.running.enter();
+    let failure: { readonly error: unknown } | undefined;
+    let value: T | undefined;
     try {
-      return await this.runUnder(lease, work as (lock: Lock) => T | PromiseLike<T>);
-    } finally {
-      this.running.leave();
+      const frame = { lock: lease, backend: this.locks.backend, parent };
+      value = await runInFrame(frame, work as (lock: Lock) => T | PromiseLike<T>, lease);
+    } catch (error) {
+      failure = { error };
     }
+    const given = lease.giveBack();
+    // A release by the work itself is its own business; a loss is not.
+    const lost = lease.wasLost;
+    if (given instanceof Promise) await given;
+    this.running.leave();
+    if (lost) throw lossOf(lease, failure);
+    if (failure !== undefined) throw failure.error;
+    return value as T;
   }
 
   async acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
     const request = this.request(key, options);
-    return handle(granted(request, await this.locks.claim(request)));
+    return handle(granted(request, await this.locks.claimSoon(request, currentFrame())));
   }
 
   async tryAcquire(key: Key, options?: TryOptions): Promise<Lock | null> {
@@ -86,24 +106,6 @@ export class LockFacade implements LockApi {
     const forced = await this.locks.forceRelease(this.full(shown));
     if (forced) this.events.emit('lock-forced', { key: shown, token: info?.token ?? 0n, note });
     return forced;
-  }
-
-  /** Runs work under a lock: the work's own error wins, unless the lock was lost before its release began. */
-  private async runUnder<T>(lease: Lease, work: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
-    const frame = { lock: lease, backend: this.locks.backend, parent: currentFrame() };
-    let failure: { readonly error: unknown } | undefined;
-    let value: T | undefined;
-    try {
-      value = await runInFrame(frame, () => work(lease));
-    } catch (error) {
-      failure = { error };
-    }
-    // A release by the work itself is its own business; a loss is not.
-    const lost = lease.wasLost();
-    await lease.release();
-    if (lost) throw lossOf(lease, failure);
-    if (failure !== undefined) throw failure.error;
-    return value as T;
   }
 
   /** One after the other in the order of their keys, so that two sets cannot block each other; all or none. */

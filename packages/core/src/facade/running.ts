@@ -11,7 +11,7 @@ export class Running {
   /** Some work settled. */
   leave(): void {
     this.count -= 1;
-    if (this.count > 0) return;
+    if (this.count > 0 || this.idle.size === 0) return;
     for (const resolve of this.idle) resolve();
     this.idle.clear();
   }

@@ -65,11 +65,19 @@ export type GiveUp = 'timeout' | 'aborted' | 'closed';
 
 /** How a claim ended. */
 export type ClaimEnd =
-  | { readonly end: 'granted'; readonly token: bigint; readonly trust: Trust; readonly handedOver: boolean }
+  | GrantedEnd
   | { readonly end: 'busy' }
   | { readonly end: 'aborted' }
   | { readonly end: 'closed' }
   | { readonly end: 'fault'; readonly cause: unknown; readonly why: 'failed' | 'no-answer' | 'late' };
+
+/** The claim has the lock. */
+export interface GrantedEnd {
+  readonly end: 'granted';
+  readonly token: bigint;
+  readonly trust: Trust;
+  readonly handedOver: boolean;
+}
 
 /** What the runtime has to do, in this order. */
 export interface ClaimStep {
@@ -107,6 +115,11 @@ export function claimStep(plan: ClaimPlan, state: ClaimState, event: ClaimEvent)
     case 'given-up':
       return givenUp(state.told, event.reason);
   }
+}
+
+/** How a claim ends that was granted in the very step that asked for it: nothing can have crossed. */
+export function grantedAtOnce(ttlMs: number, token: bigint, sentAt: Instant): GrantedEnd {
+  return { end: 'granted', token, trust: { sentAt, trustMs: trustMs(ttlMs) }, handedOver: false };
 }
 
 /** How long a lease of this ttl is trusted. */

@@ -83,6 +83,13 @@ export function remainingMs(state: LeaseState, now: Instant): number {
   return Math.max(0, trustMs - Math.max(now.monoMs - sentAt.monoMs, now.wallMs - sentAt.wallMs));
 }
 
+/** Whether the lease goes on: held, or suspect and waiting for its verdict. */
+export function isHolding(
+  state: LeaseState,
+): state is Extract<LeaseState, { trust: Trust }> & { phase: 'held' | 'suspect' } {
+  return state.phase === 'held' || state.phase === 'suspect';
+}
+
 /** The life of a lease: one exhaustive switch. */
 export function leaseStep(state: LeaseState, event: LeaseEvent): LeaseStep {
   switch (event.type) {
@@ -157,12 +164,6 @@ function releaseAnswered(state: LeaseState, answer: 'released' | 'lost'): LeaseS
   if (state.sends === 1) return { phase: 'released', result: 'lost' };
   // An earlier sending may have done it: certain only if nobody else could have come in between.
   return { phase: 'released', result: state.sentInTime ? 'released' : 'unknown' };
-}
-
-function isHolding(
-  state: LeaseState,
-): state is Extract<LeaseState, { trust: Trust }> & { phase: 'held' | 'suspect' } {
-  return state.phase === 'held' || state.phase === 'suspect';
 }
 
 function lost(reason: LossReason): LeaseStep {

@@ -8,6 +8,7 @@
  */
 import type { Clock } from '../port/clock.js';
 import type {
+  AtOnce,
   Claim,
   ClaimAnswer,
   Granted,
@@ -29,6 +30,7 @@ import type { Instant } from '../value/instant.js';
 import { nextToken } from '../value/token.js';
 import { compareBytes } from '../value/byte-order.js';
 import { Notices } from './notices.js';
+import { headCount, refresh, type Ticket } from './tickets.js';
 import { Tombstones } from './tombstones.js';
 
 /** Options of the memory lock backend. */
@@ -53,12 +55,6 @@ interface Grant {
   readonly holder: Holder;
   token: bigint;
   /** On the monotonic clock; the lease is live before it. */
-  untilMs: number;
-}
-
-/** A claim that waits. */
-interface Ticket {
-  readonly claim: Claim;
   untilMs: number;
 }
 
@@ -117,10 +113,15 @@ class MemoryLocks implements LockBackend {
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     const now = this.#clock.now();
     const answers: ReleaseAnswer[] = [];
-    for (const release of releases) {
-      answers.push(release.cancel ? this.#cancel(release, now) : this.#release(release, now));
-    }
+    for (const release of releases) answers.push(this.#giveBack(release, now));
     return Promise.resolve(answers);
+  }
+
+  atOnce(): AtOnce {
+    return {
+      acquire: (claim) => this.#acquire(claim, this.#clock.now()),
+      release: (release) => this.#giveBack(release, this.#clock.now()),
+    };
   }
 
   inspect(query: LockQuery): Promise<readonly LockInfo[]> {
@@ -186,6 +187,10 @@ class MemoryLocks implements LockBackend {
     if (held === undefined || !names(renewal, held.grant)) return LOST;
     held.grant.untilMs = Math.max(held.grant.untilMs, now.monoMs + renewal.ttlMs);
     return RENEWED;
+  }
+
+  #giveBack(release: Release, now: Instant): ReleaseAnswer {
+    return release.cancel ? this.#cancel(release, now) : this.#release(release, now);
   }
 
   #release(ref: LeaseRef, now: Instant): ReleaseAnswer {
@@ -256,34 +261,6 @@ class MemoryLocks implements LockBackend {
     for (const key of this.#held.keys()) this.#settle(key, now);
     this.#sweepAt = Math.max(SWEEP_FROM, this.#held.size * 2);
   }
-}
-
-/**
- * Refreshes the session's tickets and drops dead ones; answers how many stand before the claim's own. A ticket that
- * died is not revived: others may have been told that it is gone, so its claim starts again at the end.
- */
-function refresh(queue: Map<string, Ticket>, { id, session }: Claim, nowMs: number): number {
-  let position = 0;
-  let ahead: number | undefined;
-  for (const [ticketId, ticket] of queue) {
-    if (ticket.untilMs <= nowMs) {
-      queue.delete(ticketId);
-      continue;
-    }
-    if (ticket.claim.session === session) ticket.untilMs = nowMs + ticket.claim.ticketTtlMs;
-    if (ticketId === id) ahead = position;
-    position += 1;
-  }
-  return ahead ?? position;
-}
-
-/** How many stand in the queue, once the dead ones at its head are dropped: a newcomer never walks all of it. */
-function headCount(queue: Map<string, Ticket>, nowMs: number): number {
-  for (const [id, ticket] of queue) {
-    if (ticket.untilMs > nowMs) break;
-    queue.delete(id);
-  }
-  return queue.size;
 }
 
 /** A claim can be granted more than once (S5), so its token tells the grants apart. */

@@ -170,6 +170,16 @@ export interface LockTraits {
 }
 
 /**
+ * Single operations without a promise, for a backend that answers without I/O: there a promise costs more than the
+ * lock. The same steps as in a batch of one, in one order with the batches; notices come after the call has returned.
+ * `undefined`: nothing was done, send it by a call that may take time.
+ */
+export interface AtOnce {
+  readonly acquire: (claim: Claim) => ClaimAnswer | undefined;
+  readonly release: (release: Release) => ReleaseAnswer | undefined;
+}
+
+/**
  * A lock backend. In one call there is at most one operation per key, all operations are of one partition, and they
  * are sorted by key; the answers stand in the order of the operations.
  */
@@ -185,6 +195,11 @@ export interface LockBackend {
   inspect(query: LockQuery): Promise<readonly LockInfo[]>;
   /** Opens the stream of notices for one session; present where `traits.push`. Rejected: waiting claims poll. */
   subscribe?(session: string, onNotice: (notice: Notice) => void): Promise<Subscription>;
+  /**
+   * The short cut of a backend inside this process; its answers are those that `acquire` and `release` would give. A
+   * wrapper that wants to see every operation has to wrap it too, or to leave it out.
+   */
+  atOnce?(): AtOnce;
   /** Frees what the adapter opened by itself; never a client that was handed in. */
   close(): Promise<void>;
 }

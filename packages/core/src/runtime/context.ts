@@ -38,8 +38,8 @@ export function currentFrame(): Frame | undefined {
 }
 
 /** Runs `work` inside `frame`. */
-export function runInFrame<T>(frame: Frame, work: () => T): T {
-  return processState.frames.run(frame, work);
+export function runInFrame<A extends unknown[], T>(frame: Frame, work: (...given: A) => T, ...given: A): T {
+  return processState.frames.run(frame, work, ...given);
 }
 
 /** Runs `work` as if nothing were around it: for loops that go on after whoever started them. */
@@ -55,9 +55,9 @@ export function currentLock(): HeldLock | undefined {
   return undefined;
 }
 
-/** Whether this context is under the very lock that it asks for: waiting for it would never end. */
-export function holdsInContext(backend: object, fullKey: string): boolean {
-  for (let frame = currentFrame(); frame !== undefined; frame = frame.parent) {
+/** Whether code in this frame is under the very lock that it asks for: waiting for it would never end. */
+export function holdsInFrame(innermost: Frame | undefined, backend: object, fullKey: string): boolean {
+  for (let frame = innermost; frame !== undefined; frame = frame.parent) {
     if (frame.lock?.fullKey === fullKey && frame.backend === backend && frame.lock.isHeld()) return true;
   }
   return false;

@@ -4,6 +4,7 @@
  * what stands for a process, a pause and a network there.
  */
 import { memoryState, type LockTraits } from '@guard/core';
+import { assert } from './assert.js';
 import { endingCases } from './guard/ending.js';
 import { handleCases } from './guard/handling.js';
 import { limitCases } from './guard/limits.js';
@@ -21,6 +22,7 @@ import { noticingCases } from './locks/noticing.js';
 import { queueingCases } from './locks/queueing.js';
 import { releasingCases } from './locks/releasing.js';
 import { renewingCases } from './locks/renewing.js';
+import { shortCutCases } from './locks/short-cut.js';
 import { tokenCases } from './locks/tokens.js';
 import { defaultProfile, defineSuite, type SuiteOptions } from './runner.js';
 
@@ -28,13 +30,22 @@ import { defaultProfile, defineSuite, type SuiteOptions } from './runner.js';
 export interface LockBackendSuite extends SuiteOptions {
   /** The adapter's traits; the suite checks that they are true, and reports by name what they rule out. */
   readonly traits: LockTraits;
+  /** Whether the adapter offers `atOnce`: every case then runs a second time by that way. Default `false`. */
+  readonly atOnce?: boolean;
   /** Makes an empty place for one case. On a shared server, other cases' keys may be there. */
   readonly create: () => Promise<LockPlace>;
 }
 
 /** Defines the suite with the functions of a test runner. */
 export function describeLockBackend(options: LockBackendSuite): void {
+  describeWays(options, false);
+  if (options.atOnce === true) describeWays(options, true);
+}
+
+/** The suite on one of the ways that an operation can take. */
+function describeWays(options: LockBackendSuite, atOnce: boolean): void {
   const { create, profile = defaultProfile(), traits } = options;
+  const how = atOnce ? ' at once' : '';
   const themes = [
     ['granting', grantingCases],
     ['renewing', renewingCases],
@@ -45,9 +56,17 @@ export function describeLockBackend(options: LockBackendSuite): void {
     ['inspect', inspectingCases],
     ['batches', batchingCases],
     ['keys', namingCases],
+    ...(atOnce ? ([['the short cut', shortCutCases]] as const) : []),
   ] as const;
-  defineSuite(options, 'lock backend', traits, themes, async () => {
-    const stage = new LockKit(await create(), profile);
+  defineSuite(options, `lock backend${how}`, traits, themes, async () => {
+    const place = await create();
+    const offers = place.backend.atOnce !== undefined;
+    assert.equal(
+      offers,
+      options.atOnce === true,
+      'whether the backend answers at once is what the suite is told',
+    );
+    const stage = new LockKit(place, profile, atOnce);
     return { stage, close: () => Promise.resolve(), cleanup: () => stage.close() };
   });
   const guardThemes = [
@@ -59,7 +78,7 @@ export function describeLockBackend(options: LockBackendSuite): void {
     ['limits', limitCases],
     ['the end', endingCases],
   ] as const;
-  defineSuite(options, 'guard on lock backend', traits, guardThemes, async () => {
+  defineSuite(options, `guard on lock backend${how}`, traits, guardThemes, async () => {
     const place = await create();
     const clock = place.clock;
     const state = memoryState(clock === undefined ? {} : { clock });
@@ -67,6 +86,7 @@ export function describeLockBackend(options: LockBackendSuite): void {
       ...(clock === undefined ? {} : { clock }),
       profile,
       traits,
+      atOnce,
       connectLocks: (own) => place.connect(own),
       connectState: () => Promise.resolve(state),
     });

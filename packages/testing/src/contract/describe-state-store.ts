@@ -45,6 +45,7 @@ export function describeStateStore(options: StateStoreSuite): void {
     const stage = new Stage({
       ...own,
       profile,
+      atOnce: false,
       traits: locks,
       connectLocks: () => Promise.resolve(backend),
       connectState: (clock) => place.connect(clock),

@@ -112,6 +112,17 @@ export class FaultPlan<V extends string> {
     this.#active = [];
   }
 
+  /** Whether the next request of a verb would meet a fault or a delay. */
+  isPlaying(verb: V): boolean {
+    return this.#active.some(({ verbs, left }) => left > 0 && (verbs?.includes(verb) ?? true));
+  }
+
+  /** Counts a call that was made without a request. */
+  count(verb: V, operations: number): void {
+    const { calls, operations: before } = this.traffic(verb);
+    this.#traffic.set(verb, { calls: calls + 1, operations: before + operations });
+  }
+
   /** What was sent of a verb since the start or the last `forget`. */
   traffic(verb: V): Traffic {
     return this.#traffic.get(verb) ?? { calls: 0, operations: 0 };
@@ -133,8 +144,7 @@ export class FaultPlan<V extends string> {
 
   /** Sends a request through the faults that are in play. */
   async send<O, A>(verb: V, request: Request<O, A>): Promise<readonly A[]> {
-    const { calls, operations } = this.traffic(verb);
-    this.#traffic.set(verb, { calls: calls + 1, operations: operations + request.operations.length });
+    this.count(verb, request.operations.length);
     const met = this.#meet(verb);
     const delays = met.filter((fault) => fault.type === 'delay');
     const fault = met.find((other) => other.type !== 'delay');

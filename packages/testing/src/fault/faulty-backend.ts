@@ -5,6 +5,7 @@
  */
 import {
   systemClock,
+  type AtOnce,
   type Claim,
   type Clock,
   type LockBackend,
@@ -51,11 +52,22 @@ export interface FaultyBackend {
   readonly openStreams: number;
 }
 
+/** How a lock backend is wrapped. */
+export interface FaultyBackendOptions {
+  /** What faults are timed by. Default: the system's clock. */
+  readonly clock?: Clock;
+  /** Whether closing the wrapper closes the wrapped backend. Default `false`. */
+  readonly closeInner?: boolean;
+  /**
+   * `true`: a backend that answers at once does so here too, for as long as no fault is in play; with one, requests
+   * take the way that can be lost. Default `false`: every operation is a request, because a wrapper around this one
+   * that only knows requests would be passed by.
+   */
+  readonly atOnce?: boolean;
+}
+
 /** Wraps a lock backend so that a test can play faults on it. Closing the wrapper leaves the wrapped one open. */
-export function faultyBackend(
-  inner: LockBackend,
-  options: { readonly clock?: Clock; readonly closeInner?: boolean } = {},
-): FaultyBackend {
+export function faultyBackend(inner: LockBackend, options: FaultyBackendOptions = {}): FaultyBackend {
   const clock = options.clock ?? systemClock;
   const plan = new FaultPlan<LockVerb>(clock);
   const stream = new FaultyStream(clock);
@@ -72,6 +84,7 @@ export function faultyBackend(
       failed: (cause) => ({ status: 'failed', cause }) as A,
     });
   };
+  const atOnce = options.atOnce ? shortCut(inner, plan, violations) : undefined;
   const backend: LockBackend = {
     name: inner.name,
     traits: inner.traits,
@@ -89,6 +102,7 @@ export function faultyBackend(
         return (await plan.send('subscribe', { operations: [session], execute }))[0]!;
       },
     }),
+    ...(atOnce !== undefined && { atOnce: () => atOnce }),
     close: () => (options.closeInner ? inner.close() : Promise.resolve()),
   };
   return {
@@ -117,6 +131,21 @@ export function faultyBackend(
       return stream.size;
     },
   };
+}
+
+/** Answers at once while nothing is in play, counted and checked like a request. */
+function shortCut(inner: LockBackend, plan: FaultPlan<LockVerb>, violations: string[]): AtOnce | undefined {
+  const atOnce = inner.atOnce?.();
+  const once =
+    <O extends Claim | Release, A>(verb: 'acquire' | 'release', answer: (operation: O) => A | undefined) =>
+    (operation: O): A | undefined => {
+      if (plan.isPlaying(verb)) return undefined;
+      violations.push(...portViolations(inner, verb, [operation]));
+      const answered = answer(operation);
+      if (answered !== undefined) plan.count(verb, 1);
+      return answered;
+    };
+  return atOnce && { acquire: once('acquire', atOnce.acquire), release: once('release', atOnce.release) };
 }
 
 /** All streams of one wrapper: what is dropped on one is dropped on all. */

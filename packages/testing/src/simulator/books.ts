@@ -12,4 +12,6 @@ export interface Books {
   readonly grants: Grants;
   readonly entries: Entries;
   readonly runs: Runs;
+  /** Settles when everything that was answered at once is in the books. */
+  readonly booked: () => Promise<void>;
 }

@@ -23,15 +23,21 @@ interface Slot {
   readonly wallOffsetMs: number;
   /** A wall clock that steps back hides a sleep of the same length; which of the two happens here [S1]. */
   readonly sleeps: boolean;
+  /** Its processes live beside the backend, and are answered at once. */
+  readonly near: boolean;
   starts: number;
   member: Member | undefined;
 }
+
+/** The share of answers at once behind which the process is stopped or killed. */
+const STRUCK_SHARE = 0.03;
 
 /** All places. */
 export class Cluster {
   readonly #slots: Slot[] = [];
   readonly #killed = new Set<string>();
   #lastTtl = 0;
+  #calm = false;
 
   constructor(
     private readonly stage: Stage,
@@ -44,7 +50,8 @@ export class Cluster {
       const rate = plan.faults.has('drift') ? between(random, 0.995, 1.005) : 1;
       const wallOffsetMs = between(random, -5_000, 5_000);
       const sleeps = plan.faults.has('suspend') && (chance(random, 0.5) || !plan.faults.has('wall-step'));
-      this.#slots.push({ rate, wallOffsetMs, sleeps, starts: 0, member: undefined });
+      const near = plan.atOnce && (slot === 0 || chance(random, 0.5));
+      this.#slots.push({ rate, wallOffsetMs, sleeps, near, starts: 0, member: undefined });
     }
   }
 
@@ -56,6 +63,11 @@ export class Cluster {
   /** Whether machines of this place sleep; otherwise their wall clocks may step back. */
   sleeps({ slot }: SimNode): boolean {
     return this.#slots[slot]!.sleeps;
+  }
+
+  /** From now on nothing happens to processes by itself. */
+  calm(): void {
+    this.#calm = true;
   }
 
   wasKilled(name = ''): boolean {
@@ -90,6 +102,23 @@ export class Cluster {
     this.#gone(node, restartAfterMs);
   }
 
+  /** Now and then a process is stopped or killed right behind an answer, before anything else reaches it. */
+  #strikeNear(node: SimNode): void {
+    const { random, plan, world } = this.stage;
+    const kinds = (['pause', 'crash'] as const).filter((kind) => plan.faults.has(kind));
+    const [first, ...others] = kinds;
+    if (this.#calm || first === undefined || !chance(random, STRUCK_SHARE)) return;
+    const kind = random.pick([first, ...others]);
+    const ms = between(random, 0.1, 2.5) * plan.ttlMs;
+    world.after(0, () => {
+      const member = this.members.find((one) => one.node === node);
+      if (this.#calm || member === undefined) return;
+      this.stage.journal.count(`${kind} behind an answer at once`);
+      if (kind === 'pause') node.stop(ms, false);
+      else this.kill(member, ms);
+    });
+  }
+
   #gone(node: SimNode, restartAfterMs: number): void {
     const slot = this.#slots[node.slot]!;
     if (slot.member?.node !== node) return;
@@ -104,7 +133,8 @@ export class Cluster {
     const { rate, wallOffsetMs } = slot;
     const clock = new NodeClock(world, { rate, monoMs: between(random, 0, 100_000), wallOffsetMs });
     const node = new SimNode(`n${index}.${slot.starts}`, index, clock, stage);
-    const link = new Link(stage, node, server, books.calls, books.beliefs);
+    const near = slot.near ? { answered: () => this.#strikeNear(node) } : undefined;
+    const link = new Link(stage, node, server, books.calls, books.beliefs, near);
     node.guard = this.core.createGuard({
       locks: link.locks,
       state: link.store,

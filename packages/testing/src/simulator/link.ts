@@ -3,11 +3,14 @@
  * lost, rejected, carried out twice or late. What the guard behind it hears is told to the books in the same turn.
  */
 import type {
+  AtOnce,
   Claim,
   ClaimAnswer,
+  Failed,
   Instant,
   LockBackend,
   Notice,
+  Release,
   Renewal,
   RenewAnswer,
   StateStore,
@@ -29,7 +32,16 @@ import type { Stage } from './stage.js';
 const FAULT_TTLS = 8;
 const LONGEST_FLIGHT_MS = 5_000;
 
-/** One process's connection. */
+/** The share of operations that a process beside the backend sends over the network nevertheless. */
+const FAR_SHARE = 0.3;
+
+/** What somebody wants to know of a process beside the backend. */
+export interface NearProcess {
+  /** It was answered at once: between this and its next step anything may happen to it. */
+  readonly answered: () => void;
+}
+
+/** One process's connection. A process beside the backend has a short way as well, and takes now this, now that. */
 export class Link {
   readonly locks: LockBackend;
   readonly store: StateStore;
@@ -48,12 +60,16 @@ export class Link {
     server: Server,
     private readonly calls: Calls,
     private readonly beliefs: Beliefs,
+    near?: NearProcess,
   ) {
     const { clock } = stage.world;
-    this.#backend = faultyBackend(this.#withFaultyNotices(server.locks), { clock });
+    const atOnce = near !== undefined;
+    this.#backend = faultyBackend(this.#withFaultyNotices(server.locks), { clock, atOnce });
     this.#state = faultyState(server.state, { clock });
     this.#flights = new Flights(stage, node);
-    this.locks = this.#watchedLocks(this.#backend.backend);
+    const { backend } = this.#backend;
+    this.locks = this.#watchedLocks(backend);
+    if (near !== undefined) this.locks.atOnce = () => this.#shortCut(backend.atOnce!(), near);
     this.store = this.#gatedStore(this.#state.store);
   }
 
@@ -131,6 +147,44 @@ export class Link {
       subscribe: (session, onNotice) => {
         const sink = (notice: Notice): void => this.node.deliver(() => this.#notice(notice, onNotice));
         return send('subscribe', () => backend.subscribe!(session, sink));
+      },
+    };
+  }
+
+  /** The way without a network: no answer is lost or late. Whatever the answer, the process may stop right behind it. */
+  #shortCut(inner: AtOnce, near: NearProcess): AtOnce {
+    const { stage, node } = this;
+    const once = <O extends Claim | Release, A extends { readonly status: string }>(
+      verb: 'acquire' | 'release',
+      call: (operation: O) => A | undefined,
+      operation: O,
+    ): A | Failed | undefined => {
+      if (!node.isUp || chance(stage.random, FAR_SHARE)) return undefined;
+      const landed = this.#flights.leave(verb, [operation]);
+      const fails = stage.plan.faults.has('loss') && chance(stage.random, this.faultRate);
+      const answer = fails && chance(stage.random, 0.5) ? undefined : call(operation);
+      landed();
+      this.#checkPort();
+      near.answered();
+      if (!fails) return answer;
+      stage.journal.note(`${node.name} ${verb} fails at once`);
+      node.disturb(FAULT_TTLS * stage.plan.ttlMs);
+      return { status: 'failed', cause: new Error('this step failed') };
+    };
+    return {
+      acquire: (claim) => {
+        const sentAt = node.clock.now();
+        const answer = once('acquire', inner.acquire, claim);
+        if (answer === undefined) return undefined;
+        this.#sentClaim(claim);
+        this.#heardClaim(claim, answer, sentAt);
+        stage.journal.count(`at once: ${answer.status}`);
+        return answer;
+      },
+      release: (release) => {
+        const answer = once('release', inner.release, release);
+        if (answer !== undefined) stage.journal.count(`at once: ${answer.status}`);
+        return answer;
       },
     };
   }

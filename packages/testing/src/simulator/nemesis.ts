@@ -43,6 +43,7 @@ export class Nemesis {
   /** Ends everything that is going on. */
   stop(): void {
     this.#stopped = true;
+    this.cluster.calm();
     for (const { link } of this.cluster.members) link.heal();
   }
 

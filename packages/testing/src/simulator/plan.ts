@@ -56,6 +56,11 @@ export interface PlanOptions {
    * only what must hold nevertheless is checked. Default `false`.
    */
   readonly beyondAssumptions?: boolean;
+  /**
+   * `true`: some nodes live beside the backend and are answered at once, without a network; the others are not.
+   * Default: in every third seed.
+   */
+  readonly atOnce?: boolean;
 }
 
 /** What a seed decided. */
@@ -64,6 +69,8 @@ export interface SeedPlan {
   readonly steps: number;
   readonly faults: ReadonlySet<SimulatedFault>;
   readonly beyondAssumptions: boolean;
+  /** Whether some nodes are answered at once. */
+  readonly atOnce: boolean;
   /** The shortest lease; every claim asks for a little more, each for another number. */
   readonly ttlMs: number;
   readonly keys: readonly string[];
@@ -93,6 +100,8 @@ export function drawPlan(random: SeededRandom, options: PlanOptions): SeedPlan {
     steps: options.steps ?? 300,
     faults,
     beyondAssumptions,
+    // Not drawn, so that a seed without it is the same play as if there were no such nodes.
+    atOnce: options.atOnce ?? random.seed % 3 === 0,
     ttlMs: random.pick(TTLS_MS),
     keys,
     workers: random.integer(1, 3),

@@ -3,7 +3,17 @@
  * Everything that reaches it is booked in the order in which it is carried out. It can start anew (streams end,
  * tickets may be gone) and lose its data.
  */
-import type { Claim, LockBackend, LockInfo, LockQuery, Notice, StateStore, Subscription } from '@guard/core';
+import type {
+  AtOnce,
+  Claim,
+  ClaimAnswer,
+  LockBackend,
+  LockInfo,
+  LockQuery,
+  Notice,
+  StateStore,
+  Subscription,
+} from '@guard/core';
 import type { Calls } from './laws/calls.js';
 import type { Entries } from './laws/entries.js';
 import { Grants, show, type Executed } from './laws/grants.js';
@@ -29,6 +39,7 @@ export class Server {
   readonly #streams = new Set<Stream>();
   /** Tickets by claim id, as far as answers told of them. */
   readonly #tickets = new Map<string, Claim>();
+  #lastBooked: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly stage: Stage,
@@ -68,6 +79,11 @@ export class Server {
       stream.inner = await this.#inner.subscribe!(stream.session, stream.onNotice);
   }
 
+  /** Settles when everything is booked that was answered at once. */
+  booked(): Promise<void> {
+    return this.#lastBooked;
+  }
+
   /** What the backend says, without a book entry. */
   inspect(query: LockQuery): Promise<readonly LockInfo[]> {
     return this.#inner.inspect(query);
@@ -82,8 +98,7 @@ export class Server {
         const answers = await this.#inner.acquire(claims);
         for (const [index, op] of claims.entries()) {
           const answer = answers[index]!;
-          if (answer.status === 'queued') this.#tickets.set(op.id, op);
-          else this.#tickets.delete(op.id);
+          this.#keepTicket(op, answer);
           await this.#book({ verb: 'acquire', op, answer });
         }
         return answers;
@@ -104,8 +119,32 @@ export class Server {
       },
       inspect: (query) => this.#inner.inspect(query),
       subscribe: (session, onNotice) => this.#subscribe(session, onNotice),
+      atOnce: () => this.#bookedAtOnce(),
       close: () => Promise.resolve(),
     };
+  }
+
+  /** The book asks the backend in the same step, and enters what it hears when that step is over. */
+  #bookedAtOnce(): AtOnce {
+    return {
+      acquire: (op) => {
+        const answer = this.#inner.atOnce!().acquire(op);
+        if (answer === undefined) return undefined;
+        this.#keepTicket(op, answer);
+        this.#lastBooked = this.#book({ verb: 'acquire', op, answer }, ' at once');
+        return answer;
+      },
+      release: (op) => {
+        const answer = this.#inner.atOnce!().release(op);
+        if (answer !== undefined) this.#lastBooked = this.#book({ verb: 'release', op, answer }, ' at once');
+        return answer;
+      },
+    };
+  }
+
+  #keepTicket(op: Claim, { status }: ClaimAnswer): void {
+    if (status === 'queued') this.#tickets.set(op.id, op);
+    else this.#tickets.delete(op.id);
   }
 
   async #subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
@@ -133,7 +172,7 @@ export class Server {
       stream.inner = await this.#inner.subscribe!(stream.session, stream.onNotice);
   }
 
-  async #book(done: Executed): Promise<void> {
+  async #book(done: Executed, how = ''): Promise<void> {
     const info = await this.#infoOf(done.op.key);
     const { journal } = this.stage;
     journal.note(`backend: ${show(done)}`);
@@ -144,7 +183,7 @@ export class Server {
     journal.note(
       `backend: ${info.key} is ${handedOver ? 'handed to' : 'granted to'} ${holder} #${info.token}`,
     );
-    if (handedOver) journal.count('hand-over');
+    if (handedOver) journal.count(`hand-over${how}`);
     this.calls.becameHolder(holder);
   }
 

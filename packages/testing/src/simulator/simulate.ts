@@ -81,6 +81,7 @@ async function play(stage: Stage, core: SimulatedCore): Promise<void> {
     runs,
     grants: server.grants,
     beliefs: new Beliefs(stage, server.grants),
+    booked: () => server.booked(),
   };
   const cluster = new Cluster(stage, core, server, books);
   const nemesis = new Nemesis(stage, cluster, server);

@@ -264,6 +264,7 @@ export class Workload {
     this.books.beliefs.exit(belief);
     const result = await lock.release();
     calls.end(call);
+    if (this.stage.plan.atOnce) await this.books.booked();
     this.#note(`release ${lock.key} #${lock.token}: ${result}`);
     this.stage.journal.count(`release says ${result}`);
     const gone = result === 'released' || (result === 'lost' && !lostBefore && !signal.aborted);

@@ -1,11 +1,16 @@
-import { memoryLocks, type LockBackend, type LockTraits, type Notice } from '@guard/core';
+import { memoryLocks, type AtOnce, type LockBackend, type LockTraits, type Notice } from '@guard/core';
 import { describeLockBackend, VirtualClock } from '@guard/testing';
 import { failures, runSuite, type Outcome } from './support.js';
 
 type Defect = (inner: LockBackend) => Partial<LockBackend>;
 
 /** Runs the port's part of the suite on a memory backend with a defect. */
-function runWith(defect: Defect, part = '', traits: Partial<LockTraits> = {}): Promise<Outcome> {
+function runWith(
+  defect: Defect,
+  part = '',
+  traits: Partial<LockTraits> = {},
+  group = 'lock backend: ',
+): Promise<Outcome> {
   const create = async () => {
     const clock = new VirtualClock();
     const inner = memoryLocks({ clock });
@@ -25,8 +30,15 @@ function runWith(defect: Defect, part = '', traits: Partial<LockTraits> = {}): P
   const all = { ...memoryLocks().traits, ...traits };
   return runSuite(
     (runner) =>
-      describeLockBackend({ runner, name: 'with a defect', traits: all, virtualTime: true, create }),
-    'lock backend',
+      describeLockBackend({
+        runner,
+        name: 'with a defect',
+        traits: all,
+        virtualTime: true,
+        atOnce: group.includes('at once'),
+        create,
+      }),
+    group,
     part,
   );
 }
@@ -157,6 +169,36 @@ const DEFECTS: readonly [what: string, defect: Defect, found: string][] = [
   ],
 ];
 
+/** Mistakes of a short cut beside a port that is right. */
+const SHORT_CUTS: readonly [what: string, defect: (right: AtOnce) => Partial<AtOnce>, found: string][] = [
+  [
+    'has counters of its own',
+    () => ({ acquire: () => ({ status: 'granted', token: 7n }) }),
+    '[S1] refuses every other claim while the lease lasts',
+  ],
+  [
+    'lets a claim that does not wait pass by the queue',
+    (right) => ({
+      acquire: (claim) => {
+        const answer = right.acquire(claim);
+        return answer?.status === 'busy' ? { status: 'granted', token: 7n } : answer;
+      },
+    }),
+    '[S1] [S2] stands in one order with batches',
+  ],
+  [
+    'queues every claim',
+    (right) => ({ acquire: (claim) => right.acquire({ ...claim, wait: true }) }),
+    '[S1] [L2] answers random sequences as batches of one do',
+  ],
+  [
+    'releases whatever it is asked to',
+    (right) => ({ release: (release) => (right.release(release), { status: 'released' }) }),
+    '[S1] [L2] answers random sequences as batches of one do',
+  ],
+  ['has no answers', () => ({ acquire: () => undefined }), '[S1] grants a free key'],
+];
+
 describe('describeLockBackend', () => {
   it('passes the memory backend, whole', async () => {
     const outcome = await runWith(() => ({}));
@@ -166,6 +208,15 @@ describe('describeLockBackend', () => {
 
   it.each(DEFECTS)('finds a backend that %s', async (_what, defect, found) => {
     expect(failures(await runWith(defect, found))).toEqual([expect.stringContaining(found)]);
+  });
+
+  it.each(SHORT_CUTS)('finds a short cut that %s', async (_what, defect, found) => {
+    const atOnce = (inner: LockBackend) => ({
+      atOnce: () => ({ ...inner.atOnce!(), ...defect(inner.atOnce!()) }),
+    });
+    expect(failures(await runWith(atOnce, found, {}, 'lock backend at once'))).toContainEqual(
+      expect.stringContaining(found),
+    );
   });
 
   it('finds traits that are not true', async () => {

@@ -35,6 +35,10 @@ function generous() {
       sinks.add(sink);
       return Promise.resolve({ close: () => Promise.resolve(void sinks.delete(sink)) });
     },
+    atOnce: () => ({
+      acquire: ({ key }) => (executed.push(`acquire ${key} at once`), { status: 'granted', token: 2n }),
+      release: ({ key }) => (executed.push(`release ${key} at once`), { status: 'released' }),
+    }),
     close: () => Promise.resolve(void executed.push('close')),
   };
   const notify = (key: string): void => sinks.forEach((sink) => sink({ type: 'lost', key, claim: 'c' }));
@@ -141,5 +145,43 @@ describe('faultyBackend', () => {
     expect(executed).toEqual([]);
     await faultyBackend(inner, { closeInner: true }).backend.close();
     expect(executed).toEqual(['close']);
+  });
+});
+
+describe('faultyBackend over a backend that answers at once', () => {
+  const lease = { key: 'k', claim: 'claim of k', token: 2n, session: 's' };
+
+  it('hides that unless it is asked for: who wraps it sees every operation as a request', () => {
+    const { inner } = generous();
+    expect(faultyBackend(inner).backend.atOnce).toBeUndefined();
+  });
+
+  it('answers at once while nothing is in play, and counts and checks that like a request', () => {
+    const { inner, executed } = generous();
+    const { backend, plan, violations } = faultyBackend(inner, { atOnce: true });
+    const { acquire, release } = backend.atOnce!();
+    expect([acquire(claim('k')), release(lease)]).toEqual([
+      { status: 'granted', token: 2n },
+      { status: 'released' },
+    ]);
+    expect(executed).toEqual(['acquire k at once', 'release k at once']);
+    expect([plan.traffic('acquire'), plan.traffic('release')]).toEqual([
+      { calls: 1, operations: 1 },
+      { calls: 1, operations: 1 },
+    ]);
+    expect(violations).toEqual([]);
+  });
+
+  it('has no answer at once while a fault of the verb is in play, so that the request can suffer it', () => {
+    const { inner, executed } = generous();
+    const faulty = faultyBackend(inner, { atOnce: true });
+    const { acquire, release } = faulty.backend.atOnce!();
+    faulty.loseReply('acquire');
+    expect([acquire(claim('k')), release(lease)?.status]).toEqual([undefined, 'released']);
+    faulty.down();
+    expect(release(lease)).toBeUndefined();
+    faulty.heal();
+    expect(acquire(claim('k'))?.status).toBe('granted');
+    expect(executed).toEqual(['release k at once', 'acquire k at once']);
   });
 });

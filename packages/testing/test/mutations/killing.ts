@@ -10,6 +10,10 @@ export interface Mutant extends Mutation {
   readonly breaks: readonly WatchedPromise[];
   /** Kinds of fault to play with: fewer of them meet a rare race sooner. Default: all. */
   readonly faults?: readonly SimulatedFault[];
+  /** Whether to play beyond what the promises assume. Default `false`. */
+  readonly beyondAssumptions?: boolean;
+  /** Whether to play with nodes that are answered at once. Default: in every third seed. */
+  readonly atOnce?: boolean;
   /** Where the race is rare: a seed from which it is met soon. Default 1. */
   readonly firstSeed?: number;
 }
@@ -20,8 +24,12 @@ const MAX_SEEDS = 1_000;
 /** Plays seeds until one kills the mutant, and that one with the real core. */
 export async function kill(mutant: Mutant): Promise<void> {
   const core = mutatedCore(mutant);
-  const { faults, title, firstSeed = 1 } = mutant;
-  const options = faults === undefined ? {} : { faults };
+  const { faults, title, firstSeed = 1, beyondAssumptions, atOnce } = mutant;
+  const options = {
+    ...(faults === undefined ? undefined : { faults }),
+    ...(beyondAssumptions === undefined ? undefined : { beyondAssumptions }),
+    ...(atOnce === undefined ? undefined : { atOnce }),
+  };
   for (let seed = firstSeed; seed < firstSeed + MAX_SEEDS; seed += 1) {
     const { violation } = await simulate({ seed, core, ...options });
     if (violation === undefined) continue;

@@ -11,6 +11,7 @@ import type { Clock } from '../../port/clock.js';
 import type { Instant } from '../../value/instant.js';
 import { compareText } from '../../value/token.js';
 import type { Due, Scheduler } from './scheduler.js';
+import type { Turn } from './turn.js';
 
 /** What the answer of a flight is, for one operation. */
 export type Landing<Answer> =
@@ -33,6 +34,10 @@ export interface CoalescerOptions<Op, Answer> {
    * that their latency does not add up. For renewals, which run against a deadline.
    */
   readonly together?: boolean;
+  /** Answers an operation without a flight, where the backend lives in this process; `undefined`: not now. */
+  readonly atOnce?: (op: Op, nowMonoMs: number) => Answer | undefined;
+  /** While it is over nothing is sent: the event loop comes first. Default: flights alone give it its turns. */
+  readonly turn?: Turn;
   /** Sees every landing before its sink does: the watch over the backend's health. */
   readonly watch?: (landing: Landing<Answer>) => void;
 }
@@ -82,8 +87,16 @@ export class Coalescer<Op, Answer> {
     }
     return lane.submit(key, op, timeoutMs, sink);
   }
+
+  /** The answer to `op` without a flight, unless an operation of its partition is queued or in flight before it. */
+  answerAtOnce(partition: string, op: Op, nowMonoMs: number): Answer | undefined {
+    const { atOnce } = this.options;
+    if (atOnce === undefined || this.lanes.get(partition)?.isIdle === false) return undefined;
+    return atOnce(op, nowMonoMs);
+  }
 }
 
+/** The operations of one partition. */
 class Lane<Op, Answer> {
   private readonly queue: Entry<Op, Answer>[] = [];
   private head = 0;
@@ -96,6 +109,10 @@ class Lane<Op, Answer> {
   private yielding = false;
 
   constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+
+  get isIdle(): boolean {
+    return this.tails.size === 0;
+  }
 
   submit(key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
     const entry: Entry<Op, Answer> = {
@@ -126,6 +143,7 @@ class Lane<Op, Answer> {
   }
 
   private pump(): void {
+    if (this.options.turn?.isOver) return this.pumpNextTurn(this.options.turn);
     while (this.flights < MAX_IN_FLIGHT && this.head < this.queue.length) {
       const batch = this.gather();
       if (batch.length > 0) this.fly(batch);
@@ -136,6 +154,30 @@ class Lane<Op, Answer> {
     } else if (this.head >= COMPACT_AT) {
       this.queue.splice(0, this.head);
       this.head = 0;
+    }
+  }
+
+  private pumpNextTurn(turn: Turn): void {
+    this.yielding = true;
+    turn.next(() => {
+      this.answerQueued();
+      this.yielding = false;
+      this.pump();
+    });
+  }
+
+  /** From the head of the queue, for as long as answers come at once. What a sink submits stands at its end. */
+  private answerQueued(): void {
+    const { atOnce, clock } = this.options;
+    while (atOnce !== undefined && this.flights === 0 && this.head < this.queue.length) {
+      const entry = this.queue[this.head]!;
+      const sentAt = clock.now();
+      const answer = entry.withdrawn ? undefined : atOnce(entry.op, sentAt.monoMs);
+      if (!entry.withdrawn && answer === undefined) return;
+      this.head += 1;
+      entry.sent = !entry.withdrawn;
+      this.leave(entry);
+      if (answer !== undefined) entry.sink({ ok: true, answer, sentAt });
     }
   }
 

@@ -39,13 +39,14 @@ export function unavailable(what: string, cause: unknown, inDoubt = false): Guar
  * unless one is handed in.
  */
 export function defaultPolicy(clock: Clock): Policy {
-  if (clock !== systemClock) return { execute: (fn) => fn() };
-  return new Breaker();
+  return clock === systemClock ? new Breaker() : NONE;
 }
+
+const NONE: Policy = { execute: (fn) => fn() };
 
 /** The breaker that is built in. In health it is not even passed: it learns of the first fault by `failed`. */
 class Breaker implements Policy {
-  private troubled = false;
+  troubled = false;
   private readonly breaker = circuitBreaker(handleAll, {
     halfOpenAfter: HALF_OPEN_AFTER_MS,
     breaker: new ConsecutiveBreaker(FAULTS_TO_OPEN),
@@ -79,6 +80,12 @@ export class Outage {
     private readonly events: Events,
     private readonly policy: Policy,
   ) {}
+
+  /** Whether a call need not pass the policy: no fault is known, and nobody handed a policy in. */
+  get isQuiet(): boolean {
+    const { down, policy } = this;
+    return !down && (policy === NONE || (policy instanceof Breaker && !policy.troubled));
+  }
 
   /** Runs a call under the policy. A broken circuit is answered with what broke it. */
   guarded<T>(call: () => Promise<T>): Promise<T> {

@@ -6,8 +6,10 @@
 import { trustMs } from '../../machine/claim.js';
 import type { Clock, Policy } from '../../port/clock.js';
 import type {
+  AtOnce,
   Claim,
   ClaimAnswer,
+  Failed,
   LockBackend,
   LockInfo,
   LockQuery,
@@ -20,6 +22,7 @@ import { Coalescer, type Landing, type Sink, type Submitted } from './coalescer.
 import type { Events } from '../events.js';
 import { Outage } from './outage.js';
 import type { Scheduler } from './scheduler.js';
+import { turnOf, type Turn } from './turn.js';
 
 const LONGEST_FLIGHT_MS = 5_000;
 /** Shorter than a caller of `release()` waits, so that a lost answer is asked for again in time. */
@@ -31,6 +34,7 @@ export class Verbs {
   private readonly acquires: Coalescer<Claim, ClaimAnswer>;
   private readonly renewals: Coalescer<Renewal, RenewAnswer>;
   private readonly releases: Coalescer<Release, ReleaseAnswer>;
+  private readonly turn: Turn;
 
   constructor(
     private readonly backend: LockBackend,
@@ -42,8 +46,12 @@ export class Verbs {
     this.outage = new Outage(backend.name, events, policy);
     const { maxBatch, maxRenew } = backend.traits;
     const common = { clock, deadlines, maxBatch, watch: (landing: AnyLanding) => this.watch(landing) };
+    const atOnce = backend.atOnce?.();
+    this.turn = turnOf(clock);
     this.acquires = new Coalescer({
       ...common,
+      turn: this.turn,
+      ...(atOnce && { atOnce: (claim, nowMonoMs) => this.claimed(atOnce, claim, nowMonoMs) }),
       send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
     });
     this.renewals = new Coalescer({
@@ -52,7 +60,16 @@ export class Verbs {
       together: true,
       send: (batch) => backend.renew(batch),
     });
-    this.releases = new Coalescer({ ...common, send: (batch) => backend.release(batch) });
+    this.releases = new Coalescer({
+      ...common,
+      ...(atOnce && { atOnce: (release) => this.told(atOnce.release, release) }),
+      send: (batch) => backend.release(batch),
+    });
+  }
+
+  /** The answer to a claim without a flight, where the backend has it at once; `undefined`: submit it. */
+  acquireAtOnce(claim: Claim, nowMonoMs: number): ClaimAnswer | undefined {
+    return this.acquires.answerAtOnce(this.partition(claim.key), claim, nowMonoMs);
   }
 
   acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted {
@@ -70,6 +87,11 @@ export class Verbs {
     });
   }
 
+  /** The same for a release. */
+  releaseAtOnce(release: Release, nowMonoMs: number): ReleaseAnswer | undefined {
+    return this.releases.answerAtOnce(this.partition(release.key), release, nowMonoMs);
+  }
+
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
     const { key } = release;
     const timeoutMs = Math.min(flightMs(ttlMs), LONGEST_RELEASE_MS);
@@ -79,6 +101,28 @@ export class Verbs {
   /** Asked as it is: questions are rare, and nothing is lost by asking twice. */
   inspect(query: LockQuery): Promise<readonly LockInfo[]> {
     return this.outage.guarded(() => this.backend.inspect(query));
+  }
+
+  /** Not where a policy or the event loop has a say first. A release needs neither: its claim had them. */
+  private claimed(atOnce: AtOnce, claim: Claim, nowMonoMs: number): ClaimAnswer | undefined {
+    if (!this.outage.isQuiet || !this.turn.lasts(nowMonoMs)) return undefined;
+    return this.told(atOnce.acquire, claim);
+  }
+
+  /** What throws has failed, as a flight does. */
+  private told<Op, A extends ClaimAnswer | ReleaseAnswer>(
+    ask: (op: Op) => A | undefined,
+    op: Op,
+  ): A | Failed | undefined {
+    let answer: A | Failed | undefined;
+    try {
+      answer = ask(op);
+    } catch (cause) {
+      answer = { status: 'failed', cause };
+    }
+    if (answer?.status === 'failed') this.outage.failed(answer.cause);
+    else if (answer !== undefined) this.outage.answered();
+    return answer;
   }
 
   private partition(key: string): string {

@@ -29,9 +29,10 @@ export class ClockWatch {
 
   /** Watches until nothing is held any more. */
   start(): void {
+    if (this.check.slot >= 0) return;
     const { monoMs, wallMs } = this.clock.now();
     this.offsetMs = wallMs - monoMs;
-    if (this.check.slot < 0) this.scheduler.schedule(this.check, monoMs + CHECK_MS);
+    this.scheduler.schedule(this.check, monoMs + CHECK_MS);
   }
 
   private compare(): void {

@@ -5,6 +5,8 @@
  */
 import type { ReleaseResult } from '../../api/lock.js';
 import {
+  granted,
+  isHolding,
   leaseStep,
   mayAct,
   remainingMs,
@@ -12,18 +14,18 @@ import {
   type LeaseState,
   type Trust,
 } from '../../machine/lease.js';
-import { trustMs } from '../../machine/claim.js';
+import { trustMs, type GrantedEnd } from '../../machine/claim.js';
 import { backoffMs } from '../../machine/backoff.js';
 import type { RenewAnswer } from '../../port/lock-backend.js';
 import { marginMs, parseDuration, type Duration } from '../../value/duration.js';
 import { GuardError } from '../../value/error.js';
 import type { Landing } from '../flight/coalescer.js';
 import { extendLease } from './extend-lease.js';
-import type { LeaseHost, LeaseParts } from './lease-host.js';
-import type { HeldLock } from './lock-service.js';
+import type { LeaseHost } from './lease-host.js';
+import type { ClaimRequest, HeldLock } from './lock-service.js';
 import { pause } from '../flight/pause.js';
 import type { Due } from '../flight/scheduler.js';
-import { ReleaseTask } from './release-task.js';
+import { giveBack, giveBackDropped, type DroppedState, type Releasable } from './release-task.js';
 
 /** Shortest time in which a renewal has to settle a suspicion. */
 const SUSPECT_MS = 1_000;
@@ -31,7 +33,7 @@ const SUSPECT_MS = 1_000;
 const VERDICT_POLL_MS = 20;
 
 /** A lock in hand. */
-export class Lease implements HeldLock, Due {
+export class Lease implements HeldLock, Due, Releasable {
   readonly key: string;
   readonly fullKey: string;
   readonly token: bigint;
@@ -50,20 +52,21 @@ export class Lease implements HeldLock, Due {
   private failures = 0;
   #controller: AbortController | undefined;
   #listeners: Set<() => void> | undefined;
-  #releasing: Promise<ReleaseResult> | undefined;
+  /** The one release of this lock: its result, or the promise of it. */
+  #releasing: ReleaseResult | Promise<ReleaseResult> | undefined;
   /** What the lease was when the guard closed under it. */
-  private dropped: (LeaseState & { readonly trust: Trust }) | undefined;
+  private dropped: DroppedState | undefined;
 
-  constructor(host: LeaseHost, parts: LeaseParts) {
+  constructor(host: LeaseHost, request: ClaimRequest, claim: string, end: GrantedEnd, firstRenewMs: number) {
     this.#host = host;
-    this.key = parts.shownKey;
-    this.fullKey = parts.key;
-    this.#claim = parts.claim;
-    this.token = parts.token;
-    this.ttlMs = parts.ttlMs;
-    this.renewMs = parts.renewMs;
-    this.state = parts.state;
-    this.renewDueMonoMs = parts.renewDueMonoMs;
+    this.key = request.shownKey;
+    this.fullKey = request.key;
+    this.#claim = claim;
+    this.token = end.token;
+    this.ttlMs = request.ttlMs;
+    this.renewMs = request.renewMs;
+    this.state = granted(end.trust);
+    this.renewDueMonoMs = end.trust.sentAt.monoMs + firstRenewMs;
     this.scheduleNext();
   }
 
@@ -116,6 +119,11 @@ export class Lease implements HeldLock, Due {
   }
 
   release(): Promise<ReleaseResult> {
+    return Promise.resolve(this.giveBack());
+  }
+
+  /** The same, without a promise where the backend answers at once. */
+  giveBack(): ReleaseResult | Promise<ReleaseResult> {
     this.#releasing ??= this.startRelease();
     return this.#releasing;
   }
@@ -126,7 +134,7 @@ export class Lease implements HeldLock, Due {
 
   /** The guard closes: the holder is told, renewal stops, and a release from now on still gives the lock back. */
   drop(): void {
-    if ('trust' in this.state && this.state.phase !== 'releasing') this.dropped = this.state;
+    if (isHolding(this.state)) this.dropped = this.state;
     this.step({ type: 'dropped', reason: 'the guard was closed' });
   }
 
@@ -142,16 +150,13 @@ export class Lease implements HeldLock, Due {
   }
 
   /** The wall clock jumped: look whether that makes this lock suspect. */
-  look(): void {
-    const { phase } = this.state;
-    if (phase !== 'held' && phase !== 'suspect') return;
-    this.step({ type: 'looked', now: this.#host.clock.now(), suspectMs: this.suspectMs() });
+  look(now = this.#host.clock.now()): void {
+    if (isHolding(this.state)) this.step({ type: 'looked', now, suspectMs: this.suspectMs() });
   }
 
   /** Whether this lock is held by an answer to a request that was sent before then. */
   isTrustedSinceBefore(monoMs: number): boolean {
-    const { state } = this;
-    return (state.phase === 'held' || state.phase === 'suspect') && state.trust.sentAt.monoMs < monoMs;
+    return isHolding(this.state) && this.state.trust.sentAt.monoMs < monoMs;
   }
 
   onLost(listener: () => void): () => void {
@@ -173,7 +178,7 @@ export class Lease implements HeldLock, Due {
   /** Called by the scheduler: the renewal or the deadline is due. */
   fire(nowMonoMs: number): void {
     this.look();
-    if (this.state.phase !== 'held' && this.state.phase !== 'suspect') return;
+    if (!isHolding(this.state)) return;
     if (this.wantsRenewal() && this.renewDueMonoMs <= nowMonoMs) this.renewNow();
     this.scheduleNext();
     this.#host.renewAlongWith(nowMonoMs);
@@ -205,30 +210,23 @@ export class Lease implements HeldLock, Due {
     return new GuardError('lock-lost', `lock ${this.key} is not held: ${why}`, { key: this.key });
   }
 
-  /** Whether the lock was lost, not merely released. */
-  wasLost(): boolean {
-    this.look();
+  /** Whether the lock was lost, not merely released: as of the last look, and for good once its release has begun. */
+  get wasLost(): boolean {
     return this.state.phase === 'lost';
   }
 
-  private startRelease(): Promise<ReleaseResult> {
-    this.look();
-    if (this.dropped !== undefined) return this.releaseDropped(this.dropped);
-    const { state } = this;
-    if (state.phase === 'lost' || state.phase === 'released') return Promise.resolve('lost');
+  private startRelease(): ReleaseResult | Promise<ReleaseResult> {
+    const now = this.#host.clock.now();
+    if (!mayAct(this.state, now)) this.look(now);
+    if (this.dropped !== undefined) return giveBackDropped(this.#host, this, this.dropped, now);
+    if (!isHolding(this.state)) return 'lost';
     this.#host.leases.cancel(this);
     this.#host.left(this);
-    return new ReleaseTask(this.#host, this, state.trust, (event) => this.step(event)).run();
+    return giveBack(this.#host, this, this.state.trust, now);
   }
 
-  /** For the holder the lock is lost already; for everybody else it is free only now. */
-  private releaseDropped(dropped: LeaseState & { readonly trust: Trust }): Promise<ReleaseResult> {
-    let given: LeaseState = dropped;
-    const step = (event: LeaseEvent): LeaseState => (given = leaseStep(given, event).state);
-    return new ReleaseTask(this.#host, this, dropped.trust, step).run();
-  }
-
-  private step(event: LeaseEvent): LeaseState {
+  /** What the lease machine makes of an event; called by what works on this lock. */
+  step(event: LeaseEvent): LeaseState {
     const { state, effect } = leaseStep(this.state, event);
     if (state === this.state) return state;
     this.state = state;
@@ -277,7 +275,7 @@ export class Lease implements HeldLock, Due {
       this.step({ type: 'renewed', now, trust, suspectMs: this.suspectMs() });
       this.renewDueMonoMs = landing.sentAt.monoMs + (this.renewMs === false ? Infinity : this.renewMs);
     }
-    if (this.state.phase === 'held' || this.state.phase === 'suspect') this.scheduleNext();
+    this.scheduleNext();
   }
 
   private wantsRenewal(): boolean {
@@ -290,7 +288,7 @@ export class Lease implements HeldLock, Due {
 
   private scheduleNext(): void {
     const { state } = this;
-    if (state.phase !== 'held' && state.phase !== 'suspect') return;
+    if (!isHolding(state)) return;
     const deadline =
       state.phase === 'held' ? state.trust.sentAt.monoMs + state.trust.trustMs : state.verdictByMonoMs;
     const next = this.wantsRenewal() ? Math.min(deadline, this.renewDueMonoMs) : deadline;

@@ -2,11 +2,14 @@
 import type { Clock } from '../../port/clock.js';
 import { ClockWatch } from './clock-watch.js';
 import { Lease } from './held-lock.js';
+import type { Grant } from './lease-host.js';
 import type { Scheduler } from '../flight/scheduler.js';
 
-/** The held locks of a guard, by claim. */
+/** The held locks of a guard. */
 export class HeldLocks {
-  private readonly leases = new Map<string, Lease>();
+  private readonly leases = new Set<Lease>();
+  /** By claim. Made by the first notice that names one, and kept while locks are held: most locks need none. */
+  private byClaim: Map<string, Lease> | undefined;
   private readonly clockWatch: ClockWatch;
 
   constructor(
@@ -23,15 +26,19 @@ export class HeldLocks {
 
   add(lease: Lease): void {
     if (this.leases.size === 0) this.clockWatch.start();
-    this.leases.set(lease.claim, lease);
+    this.leases.add(lease);
+    this.byClaim?.set(lease.claim, lease);
   }
 
-  remove(claim: string): void {
-    this.leases.delete(claim);
+  remove(lease: Grant): void {
+    this.leases.delete(lease as Lease);
+    if (this.leases.size === 0) this.byClaim = undefined;
+    else this.byClaim?.delete(lease.claim);
   }
 
   get(claim: string): Lease | undefined {
-    return this.leases.get(claim);
+    this.byClaim ??= new Map([...this.leases].map((lease) => [lease.claim, lease]));
+    return this.byClaim.get(claim);
   }
 
   /** Renews whatever else is due soon, so that renewals travel together (C3). */
@@ -45,18 +52,18 @@ export class HeldLocks {
 
   /** Gives back the locks that were handed out to the application: their holders are told first. */
   closeHandles(): void {
-    for (const lease of [...this.leases.values()]) if (lease.isHandle) lease.close();
+    for (const lease of [...this.leases]) if (lease.isHandle) lease.close();
   }
 
   /** Tells everybody that the lock is lost. What settles gives it back; what does not keeps its lease unrenewed. */
   dropAll(): void {
-    for (const lease of [...this.leases.values()]) lease.drop();
+    for (const lease of [...this.leases]) lease.drop();
   }
 
   /** `true`: there is a lock left whose lease was renewed for the last time before then. */
   private lookAtAll(jumpMonoMs: number): boolean {
     let left = false;
-    for (const lease of [...this.leases.values()]) {
+    for (const lease of [...this.leases]) {
       lease.look();
       left ||= lease.isTrustedSinceBefore(jumpMonoMs);
     }

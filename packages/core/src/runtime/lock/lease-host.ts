@@ -1,25 +1,10 @@
 /** What leases, claims and releases need from the guard around them; `Locks` implements it. */
 import type { LockBackend, Release, ReleaseAnswer, RenewAnswer } from '../../port/lock-backend.js';
-import type { LeaseState } from '../../machine/lease.js';
 import type { Clock, Random } from '../../port/clock.js';
 import type { GuardError } from '../../value/error.js';
 import type { Landing, Sink } from '../flight/coalescer.js';
 import type { Events } from '../events.js';
 import type { Scheduler } from '../flight/scheduler.js';
-
-/** What a lease is made of. */
-export interface LeaseParts {
-  readonly key: string;
-  readonly shownKey: string;
-  readonly claim: string;
-  readonly token: bigint;
-  readonly ttlMs: number;
-  /** Period of renewal, or `false`. */
-  readonly renewMs: number | false;
-  readonly state: LeaseState;
-  /** When the first renewal is due, on the monotonic clock. */
-  readonly renewDueMonoMs: number;
-}
 
 /** What names a grant to the backend. */
 export interface Grant {
@@ -52,6 +37,8 @@ export interface LeaseHost {
   renew(grant: Grant, ttlMs: number): Promise<Landing<RenewAnswer>>;
   /** Renews whatever else is due soon, so that renewals travel together (C3). */
   renewAlongWith(nowMonoMs: number): void;
+  /** The answer to a release that the backend has at once; `undefined`: it was not asked. */
+  releaseAtOnce(release: Release, nowMonoMs: number): ReleaseAnswer | undefined;
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void;
   /** The lease is not held any more, for whatever reason. */
   left(grant: Grant): void;

@@ -24,6 +24,12 @@ export function abortedError(request: ClaimRequest): GuardError {
   });
 }
 
+/** Waiting would never end. */
+export function deadlockError({ shownKey: key }: ClaimRequest): GuardError {
+  const message = `lock ${key} is held by the code that asks for it: waiting would never end`;
+  return new GuardError('would-deadlock', message, { key });
+}
+
 /** The backend could not be asked, or its answer was of no use. */
 export function faultError(request: ClaimRequest, end: ClaimEnd & { readonly end: 'fault' }): GuardError {
   return unavailable(`lock ${request.shownKey} could not be asked for (${WHY[end.why]})`, end.cause);

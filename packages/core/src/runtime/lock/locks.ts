@@ -2,8 +2,7 @@
  * The locks of one guard: the only place where claims, leases, batches, notices and the backend meet. Everything here
  * is plumbing; what decides is in `machine/`.
  */
-import type { ClaimEnd } from '../../machine/claim.js';
-import { granted } from '../../machine/lease.js';
+import { grantedAtOnce, type ClaimEnd, type GrantedEnd } from '../../machine/claim.js';
 import type { Clock, Policy, Random } from '../../port/clock.js';
 import type {
   Claim,
@@ -15,20 +14,21 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
 } from '../../port/lock-backend.js';
-import { GuardError } from '../../value/error.js';
+import type { GuardError } from '../../value/error.js';
+import type { Instant } from '../../value/instant.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import { Cancels } from './cancels.js';
 import { HeldLocks } from './held-locks.js';
 import type { Landing, Sink, Submitted } from '../flight/coalescer.js';
-import { currentFrame, holdsInContext } from '../context.js';
+import { currentFrame, holdsInFrame, type Frame } from '../context.js';
 import type { Events } from '../events.js';
 import { Lease } from './held-lock.js';
 import type { Grant } from './lease-host.js';
 import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
-import { abortedError, closedError, faultError } from './lock-errors.js';
+import { abortedError, closedError, deadlockError, faultError } from './lock-errors.js';
 import { unavailable } from '../flight/outage.js';
 import { atMost } from '../flight/pause.js';
-import { PendingClaim } from './pending-claim.js';
+import { PendingClaim, claimOf, firstRenewMs } from './pending-claim.js';
 import { OpenReleases } from './release-task.js';
 import { Scheduler } from '../flight/scheduler.js';
 import { SeenTokens } from './seen-tokens.js';
@@ -90,31 +90,48 @@ export class Locks implements LockService, ClaimHost {
     return this.backend.name;
   }
 
-  claim(request: ClaimRequest): Promise<ClaimOutcome> {
-    const { signal } = request;
-    const nested = currentFrame() !== undefined;
-    if (this.phase === 'closed' || (this.phase === 'closing' && !nested))
-      return Promise.reject(closedError());
-    if (signal?.aborted) return Promise.reject(abortedError(request));
-    if (request.waitMs > 0 && holdsInContext(this.backend, request.key)) {
-      const message = `lock ${request.shownKey} is held by the code that asks for it: waiting would never end`;
-      return Promise.reject(new GuardError('would-deadlock', message, { key: request.shownKey }));
+  async claim(request: ClaimRequest): Promise<ClaimOutcome> {
+    return this.claimSoon(request, currentFrame());
+  }
+
+  /**
+   * The same, without a promise where the backend grants at once. `frame`: the one of this context.
+   *
+   * @throws GuardError, or rejects with it: see `claim`.
+   */
+  claimSoon(request: ClaimRequest, frame: Frame | undefined): ClaimOutcome | Promise<ClaimOutcome> {
+    const nested = frame !== undefined;
+    if (this.phase === 'closed' || (this.phase === 'closing' && !nested)) throw closedError();
+    if (request.signal?.aborted) throw abortedError(request);
+    if (request.waitMs > 0 && holdsInFrame(frame, this.backend, request.key)) throw deadlockError(request);
+    const startedAt = this.clock.now();
+    const id = this.nextClaimId();
+    const answer = this.verbs.acquireAtOnce(claimOf(this, request, id), startedAt.monoMs);
+    if (answer?.status === 'granted' && this.seen.saw(request.key, answer.token)) {
+      const end = grantedAtOnce(request.ttlMs, answer.token, startedAt);
+      return { status: 'granted', lock: this.hold(request, id, startedAt, end) };
     }
+    return this.waitFor(request, id, startedAt, nested, answer);
+  }
+
+  /** A claim that the first step did not settle, or that has not been sent. */
+  private waitFor(
+    request: ClaimRequest,
+    id: string,
+    startedAt: Instant,
+    nested: boolean,
+    answer: ClaimAnswer | undefined,
+  ): Promise<ClaimOutcome> {
+    const { signal } = request;
     return new Promise((resolve, reject) => {
-      const startedAt = this.clock.now();
       const unlisten = signal && this.room.onAbort(signal, () => claim.giveUp('aborted'));
-      const claim = new PendingClaim(
-        this,
-        request,
-        (end) => {
-          unlisten?.();
-          this.ended(claim, end, resolve, reject);
-        },
-        startedAt,
-        nested,
-      );
+      const settled = (end: ClaimEnd): void => {
+        unlisten?.();
+        this.ended(claim, end, resolve, reject);
+      };
+      const claim = new PendingClaim(this, request, id, settled, startedAt, nested);
       this.pending.set(claim.id, claim);
-      claim.start();
+      claim.start(answer);
     });
   }
 
@@ -176,12 +193,16 @@ export class Locks implements LockService, ClaimHost {
     this.held.renewAlongWith(nowMonoMs);
   }
 
+  releaseAtOnce(release: Release, nowMonoMs: number): ReleaseAnswer | undefined {
+    return this.verbs.releaseAtOnce(release, nowMonoMs);
+  }
+
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void {
     this.verbs.release(release, ttlMs, sink);
   }
 
   left(grant: Grant): void {
-    this.held.remove(grant.claim);
+    this.held.remove(grant);
   }
 
   gaveBack(fullKey: string): void {
@@ -203,9 +224,7 @@ export class Locks implements LockService, ClaimHost {
   }
 
   wentBack(fullKey: string, token: bigint): unknown {
-    const seen = this.seen.get(fullKey);
-    if (seen === undefined || token > seen) return undefined;
-    return new Error(`the backend granted token ${token} after ${seen}: its counter went back`);
+    return this.seen.wentBack(fullKey, token);
   }
 
   forget(claim: WaitingClaim): void {
@@ -239,12 +258,13 @@ export class Locks implements LockService, ClaimHost {
   ): void {
     this.pending.delete(claim.id);
     this.room.leave(claim);
-    const { request } = claim;
+    const { request, plan } = claim;
     switch (end.end) {
       case 'granted':
-        return resolve({ status: 'granted', lock: this.hold(claim, end) });
+        this.seen.saw(request.key, end.token);
+        return resolve({ status: 'granted', lock: this.hold(request, claim.id, plan.startedAt, end) });
       case 'busy':
-        if (claim.plan.waits) this.tellCancelled(request, 'timeout');
+        if (plan.waits) this.tellCancelled(request, 'timeout');
         return resolve({ status: 'busy', ...claim.busy });
       case 'aborted':
         this.tellCancelled(request, 'aborted');
@@ -258,28 +278,11 @@ export class Locks implements LockService, ClaimHost {
     }
   }
 
-  private hold(claim: PendingClaim, end: ClaimEnd & { end: 'granted' }): Lease {
-    const { request, plan } = claim;
-    this.seen.saw(request.key, end.token);
-    // A hand-over lasts a ticket's life only, so its first renewal is due within a third of that.
-    const firstMs = end.handedOver
-      ? plan.ticketTtlMs / 3
-      : request.renewMs === false
-        ? Infinity
-        : request.renewMs;
-    const lease = new Lease(this, {
-      key: request.key,
-      shownKey: request.shownKey,
-      claim: claim.id,
-      token: end.token,
-      ttlMs: request.ttlMs,
-      renewMs: request.renewMs,
-      state: granted(end.trust),
-      renewDueMonoMs: end.trust.sentAt.monoMs + firstMs,
-    });
+  private hold(request: ClaimRequest, claim: string, startedAt: Instant, end: GrantedEnd): Lease {
+    const lease = new Lease(this, request, claim, end, firstRenewMs(request, end));
     this.held.add(lease);
     if (this.events.has('lock-granted')) {
-      const waitedMs = this.clock.now().monoMs - plan.startedAt.monoMs;
+      const waitedMs = this.clock.now().monoMs - startedAt.monoMs;
       this.events.emit('lock-granted', { key: request.shownKey, token: end.token, waitedMs });
     }
     return lease;

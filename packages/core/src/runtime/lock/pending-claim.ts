@@ -10,6 +10,7 @@ import {
   type ClaimPlan,
   type ClaimState,
   type ClaimStep,
+  type GrantedEnd,
   type GiveUp,
   type QueueView,
 } from '../../machine/claim.js';
@@ -35,8 +36,6 @@ export type ClaimSettled = (end: ClaimEnd, claim: PendingClaim) => void;
 export class PendingClaim implements WaitingClaim, Due {
   dueMonoMs = 0;
   slot = -1;
-  /** The id of the claim; a new one after the old one was spent. */
-  id: string;
   readonly plan: ClaimPlan;
   /** What the last `busy` told. */
   busy: { readonly holder?: Holder; readonly expiresInMs?: number } = {};
@@ -52,27 +51,29 @@ export class PendingClaim implements WaitingClaim, Due {
   constructor(
     private readonly host: ClaimHost,
     readonly request: ClaimRequest,
+    /** What the backend calls the claim; a new one after the old one was spent. */
+    public id: string,
     private readonly onSettled: ClaimSettled,
     startedAt: Instant,
     readonly nested: boolean,
   ) {
-    this.id = host.nextClaimId();
     this.plan = {
       waits: request.waitMs > 0,
       ttlMs: request.ttlMs,
-      ticketTtlMs: Math.min(request.ttlMs, LONGEST_TICKET_MS),
+      ticketTtlMs: ticketTtlMs(request.ttlMs),
       faultBudgetMs: TRY_BUDGET_MS,
       startedAt,
     };
   }
 
-  /** Sends the first request. */
-  start(): void {
+  /** Sends the first request, or goes on from the answer that it had at once. */
+  start(answer?: ClaimAnswer): void {
     const { startedAt, waits } = this.plan;
     if (waits && this.request.waitMs !== Infinity) {
       this.host.waits.schedule(this, startedAt.monoMs + this.request.waitMs);
     }
-    this.ask();
+    if (answer === undefined) this.ask();
+    else this.landed({ ok: true, answer, sentAt: startedAt });
   }
 
   /** Called by the scheduler: the wait is over. */
@@ -93,27 +94,13 @@ export class PendingClaim implements WaitingClaim, Due {
   ask(): void {
     if (this.state.phase === 'done' || this.submitted !== undefined) return;
     if (this.retry !== undefined) this.host.waits.cancel(this.retry);
-    this.submitted = this.host.acquire(this.claim(), (landing) => this.landed(landing));
+    const claim = claimOf(this.host, this.request, this.id);
+    this.submitted = this.host.acquire(claim, (landing) => this.landed(landing));
   }
 
   /** Whether a request is on its way. */
   get isAsking(): boolean {
     return this.submitted !== undefined;
-  }
-
-  private claim(): Claim {
-    const { request, plan, host } = this;
-    const floor = host.floorOf(request.key);
-    return {
-      key: request.key,
-      id: this.id,
-      ttlMs: request.ttlMs,
-      wait: plan.waits,
-      ticketTtlMs: plan.ticketTtlMs,
-      session: host.session,
-      holder: request.run === undefined ? host.holder : { ...host.holder, run: request.run },
-      ...(floor === undefined ? undefined : { floor }),
-    };
   }
 
   private landed(landing: Landing<ClaimAnswer>): void {
@@ -223,4 +210,31 @@ export class PendingClaim implements WaitingClaim, Due {
     }
     this.onSettled(end, this);
   }
+}
+
+/** What the backend is asked for: the same by a flight and at once. */
+export function claimOf(host: ClaimHost, request: ClaimRequest, id: string): Claim {
+  const claim: { -readonly [Part in keyof Claim]: Claim[Part] } = {
+    key: request.key,
+    id,
+    ttlMs: request.ttlMs,
+    wait: request.waitMs > 0,
+    ticketTtlMs: ticketTtlMs(request.ttlMs),
+    session: host.session,
+    holder: request.run === undefined ? host.holder : { ...host.holder, run: request.run },
+  };
+  const floor = host.floorOf(request.key);
+  if (floor !== undefined) claim.floor = floor;
+  return claim;
+}
+
+/** How long a ticket lives, and how long a hand-over is granted for. */
+function ticketTtlMs(ttlMs: number): number {
+  return Math.min(ttlMs, LONGEST_TICKET_MS);
+}
+
+/** When a lease is renewed first. A hand-over lasts a ticket's life only, so it is within a third of that. */
+export function firstRenewMs({ ttlMs, renewMs }: ClaimRequest, end: GrantedEnd): number {
+  if (end.handedOver) return ticketTtlMs(ttlMs) / 3;
+  return renewMs === false ? Infinity : renewMs;
 }

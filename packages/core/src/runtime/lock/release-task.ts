@@ -4,8 +4,9 @@
  */
 import type { ReleaseResult } from '../../api/lock.js';
 import { backoffMs } from '../../machine/backoff.js';
-import type { LeaseEvent, LeaseState, Trust } from '../../machine/lease.js';
-import type { ReleaseAnswer } from '../../port/lock-backend.js';
+import { leaseStep, type LeaseEvent, type LeaseState, type Trust } from '../../machine/lease.js';
+import type { Failed, LeaseRef, ReleaseAnswer } from '../../port/lock-backend.js';
+import type { Instant } from '../../value/instant.js';
 import type { Landing } from '../flight/coalescer.js';
 import type { Grant, LeaseHost, OpenRelease } from './lease-host.js';
 import type { Due } from '../flight/scheduler.js';
@@ -40,6 +41,42 @@ export class OpenReleases {
   }
 }
 
+/** What is given back. */
+export interface Releasable extends Grant {
+  /** Applies an event to the lease. */
+  step(event: LeaseEvent): LeaseState;
+}
+
+/** Gives a lease back: the result where the backend has it at once, otherwise what becomes of the release. */
+export function giveBack(
+  host: LeaseHost,
+  lease: Releasable,
+  trust: Trust,
+  now: Instant,
+): ReleaseResult | Promise<ReleaseResult> {
+  const answer = host.releaseAtOnce(refOf(host, lease), now.monoMs);
+  if (answer !== undefined) {
+    lease.step({ type: 'release-sent', now });
+    if (answer.status !== 'failed') return ended(host, lease, answered(lease, answer, now));
+  }
+  return new ReleaseTask(host, lease, trust, now).run();
+}
+
+/** A lease as it was when its guard closed. */
+export type DroppedState = LeaseState & { readonly trust: Trust };
+
+/** The same for a lease that was dropped: for its holder it is lost already, for everybody else free only now. */
+export function giveBackDropped(
+  host: LeaseHost,
+  { key, fullKey, claim, token, ttlMs }: Grant,
+  dropped: DroppedState,
+  now: Instant,
+): ReleaseResult | Promise<ReleaseResult> {
+  let state: LeaseState = dropped;
+  const step = (event: LeaseEvent): LeaseState => (state = leaseStep(state, event).state);
+  return giveBack(host, { key, fullKey, claim, token, ttlMs, step }, dropped.trust, now);
+}
+
 /** A release on its way. */
 export class ReleaseTask implements Due {
   dueMonoMs = 0;
@@ -53,13 +90,12 @@ export class ReleaseTask implements Due {
 
   constructor(
     private readonly host: LeaseHost,
-    private readonly grant: Grant,
+    private readonly lease: Releasable,
     trust: Trust,
-    /** Applies an event to the lease that is given back. */
-    private readonly step: (event: LeaseEvent) => LeaseState,
+    now: Instant,
   ) {
-    this.overMonoMs = trust.sentAt.monoMs + grant.ttlMs;
-    this.callerMonoMs = host.clock.now().monoMs + CALLER_WAITS_MS;
+    this.overMonoMs = trust.sentAt.monoMs + lease.ttlMs;
+    this.callerMonoMs = now.monoMs + CALLER_WAITS_MS;
   }
 
   /** Sends the release. Never rejects. */
@@ -86,11 +122,10 @@ export class ReleaseTask implements Due {
   }
 
   private send(): void {
-    const { host, grant } = this;
+    const { host, lease } = this;
     this.inFlight = true;
-    this.step({ type: 'release-sent', now: host.clock.now() });
-    const release = { key: grant.fullKey, claim: grant.claim, token: grant.token, session: host.session };
-    host.release(release, grant.ttlMs, (landing) => this.landed(landing));
+    lease.step({ type: 'release-sent', now: host.clock.now() });
+    host.release(refOf(host, lease), lease.ttlMs, (landing) => this.landed(landing));
     if (!this.done) this.scheduleNext(Infinity);
   }
 
@@ -98,11 +133,7 @@ export class ReleaseTask implements Due {
     this.inFlight = false;
     if (this.done) return;
     if (landing.ok && landing.answer.status !== 'failed') {
-      const { answer } = landing;
-      // A client that re-sent by itself leaves the same doubt as a re-sending of ours.
-      if (answer.status === 'lost' && answer.resent)
-        this.step({ type: 'release-sent', now: this.host.clock.now() });
-      return this.finish({ type: 'release-answered', answer: answer.status });
+      return this.finish(answered(this.lease, landing.answer, this.host.clock.now()));
     }
     this.failures += 1;
     const nowMs = this.host.clock.now().monoMs;
@@ -118,18 +149,34 @@ export class ReleaseTask implements Due {
     this.done = true;
     this.host.waits.cancel(this);
     this.host.releasing.remove(this);
-    const state = this.step(event);
-    const result = state.phase === 'released' ? state.result : 'unknown';
-    this.tell(result);
-    this.host.gaveBack(this.grant.fullKey);
-    const { events } = this.host;
-    if (events.has('lock-released')) {
-      events.emit('lock-released', { key: this.grant.key, token: this.grant.token, result });
-    }
+    this.tell(ended(this.host, this.lease, event));
   }
 
   private tell(result: ReleaseResult): void {
     this.resolve?.(result);
     this.resolve = undefined;
   }
+}
+
+/** What names the lease to the backend. */
+function refOf(host: LeaseHost, { fullKey: key, claim, token }: Grant): LeaseRef {
+  return { key, claim, token, session: host.session };
+}
+
+/** A client that re-sent by itself leaves the same doubt as a re-sending of ours. */
+function answered(lease: Releasable, answer: Exclude<ReleaseAnswer, Failed>, now: Instant): LeaseEvent {
+  if (answer.status === 'lost' && answer.resent) lease.step({ type: 'release-sent', now });
+  return { type: 'release-answered', answer: answer.status };
+}
+
+/** The last event of a release: tells everybody who may want to know. */
+function ended(host: LeaseHost, lease: Releasable, event: LeaseEvent): ReleaseResult {
+  const state = lease.step(event);
+  const result = state.phase === 'released' ? state.result : 'unknown';
+  host.gaveBack(lease.fullKey);
+  const { events } = host;
+  if (events.has('lock-released')) {
+    events.emit('lock-released', { key: lease.key, token: lease.token, result });
+  }
+  return result;
 }

@@ -21,6 +21,10 @@ export class Gate {
   #arrivals: (() => void)[] = [];
   #state: 'open' | 'shut' | 'opening' = 'open';
 
+  get isShut(): boolean {
+    return this.#state === 'shut';
+  }
+
   get isOpen(): boolean {
     return this.#state === 'open';
   }
@@ -108,6 +112,7 @@ export class ProcessClock implements Clock {
 
 /** A lock backend as a process behind a gate has it. */
 export function gatedLocks(inner: LockBackend, gate: Gate): LockBackend {
+  const atOnce = inner.atOnce?.();
   return {
     name: inner.name,
     traits: inner.traits,
@@ -119,6 +124,13 @@ export function gatedLocks(inner: LockBackend, gate: Gate): LockBackend {
     ...(inner.subscribe !== undefined && {
       subscribe: (session: string, onNotice: (notice: Notice) => void) =>
         gate.call(() => inner.subscribe!(session, (notice) => gate.arrival(() => onNotice(notice)))),
+    }),
+    // Code that still ran when the process was stopped gets its answer when it goes on.
+    ...(atOnce !== undefined && {
+      atOnce: () => ({
+        acquire: (claim) => (gate.isOpen ? atOnce.acquire(claim) : undefined),
+        release: (release) => (gate.isOpen ? atOnce.release(release) : undefined),
+      }),
     }),
     close: () => inner.close(),
   };

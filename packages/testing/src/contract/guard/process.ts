@@ -30,6 +30,8 @@ export interface ProcessParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: HoldLog;
+  /** Whether it is answered at once while nothing is in the way. */
+  readonly atOnce: boolean;
   /** Open connections of this process; `clock` is for timers of their own. */
   readonly connectLocks: (clock: Clock) => Promise<LockBackend>;
   readonly connectState: (clock: Clock) => Promise<StateStore>;
@@ -75,7 +77,10 @@ export class Process {
   static async start(parts: ProcessParts): Promise<Process> {
     const gate = new Gate();
     const own = new ProcessClock(parts.clock, gate);
-    const locks = faultyBackend(await parts.connectLocks(own), { clock: parts.clock });
+    const locks = faultyBackend(await parts.connectLocks(own), {
+      clock: parts.clock,
+      atOnce: parts.atOnce,
+    });
     const state = faultyState(await parts.connectState(own), { clock: parts.clock });
     return new Process(parts, gate, locks, state);
   }
@@ -135,6 +140,8 @@ export class Process {
   enter<L extends Held>(lock: L): L {
     const holder = `${this.name}#${(this.#grants += 1)}`;
     this.#log.enter(holder, lock);
+    // What is answered at once may come to code that still ran when the process was stopped.
+    if (this.#gate.isShut) this.#log.add('paused', holder, lock.key);
     this.#held.set(lock, holder);
     lock.signal.addEventListener('abort', () => this.#leave('lost', lock), { once: true });
     return lock;

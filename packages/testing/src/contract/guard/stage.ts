@@ -37,6 +37,8 @@ export interface StagePlace {
   readonly clock?: VirtualClock;
   readonly profile: Profile;
   readonly traits: LockTraits;
+  /** Whether the processes take the short cut of a backend that answers at once. */
+  readonly atOnce: boolean;
   readonly connectLocks: (clock: Clock) => Promise<LockBackend>;
   readonly connectState: (clock: Clock) => Promise<StateStore>;
 }
@@ -114,6 +116,7 @@ export class Stage {
       // Ids must differ from those of other cases on the same server, and still follow the seed's jitter.
       random: { id: () => systemRandom.id(), fraction: () => this.random.fraction() },
       log: this.log,
+      atOnce: this.#place.atOnce,
       connectLocks: this.#place.connectLocks,
       connectState: this.#place.connectState,
       options,

@@ -4,6 +4,7 @@
  */
 import {
   systemRandom,
+  type AtOnce,
   type Claim,
   type ClaimAnswer,
   type Clock,
@@ -11,6 +12,7 @@ import {
   type LockBackend,
   type LockInfo,
   type LockTraits,
+  type Release,
   type ReleaseAnswer,
   type RenewAnswer,
 } from '@guard/core';
@@ -51,13 +53,16 @@ export class LockKit {
   /** The ttl that cases work with: short, and long enough for the adapter. */
   readonly ttlMs: number;
   readonly prefix = `contract-${systemRandom.id()}/lock/`;
+  /** Whether single claims and releases take the short cut of the backend instead of batches of one. */
+  readonly atOnce: boolean;
   readonly #place: LockPlace;
   #second: LockBackend | undefined;
   /** A claim lives on the connection that first sent it, as a process has one. */
   readonly #homes = new Map<string, LockBackend>();
 
-  constructor(place: LockPlace, profile: Profile) {
+  constructor(place: LockPlace, profile: Profile, atOnce = false) {
     this.#place = place;
+    this.atOnce = atOnce;
     this.backend = place.backend;
     this.time = timelineOf(place.clock);
     this.profile = profile;
@@ -100,6 +105,7 @@ export class LockKit {
 
   async acquire(claim: Claim, on: LockBackend = this.#homeOf(claim.id)): Promise<ClaimAnswer> {
     if (!this.#homes.has(claim.id)) this.#homes.set(claim.id, on);
+    if (this.atOnce) return answeredAtOnce(shortCut(on).acquire(claim));
     const [answer, ...more] = await on.acquire([claim]);
     assert.ok(answer !== undefined && more.length === 0, 'one claim, one answer');
     return answer;
@@ -132,16 +138,11 @@ export class LockKit {
 
   async release(ref: LeaseRef, on = this.#homeOf(ref.claim)): Promise<ReleaseAnswer> {
     const { key, claim, token, session } = ref;
-    const [answer, ...more] = await on.release([{ key, claim, token, session }]);
-    assert.ok(answer !== undefined && more.length === 0, 'one release, one answer');
-    return answer;
+    return this.#giveBack({ key, claim, token, session }, on);
   }
 
   async cancel({ key, id, session }: Claim, tombstoneMs = 60_000): Promise<ReleaseAnswer> {
-    const on = this.#homeOf(id);
-    const [answer, ...more] = await on.release([{ cancel: true, key, claim: id, session, tombstoneMs }]);
-    assert.ok(answer !== undefined && more.length === 0, 'one cancel, one answer');
-    return answer;
+    return this.#giveBack({ cancel: true, key, claim: id, session, tombstoneMs }, this.#homeOf(id));
   }
 
   async info(key: string, on: LockBackend = this.backend): Promise<LockInfo> {
@@ -169,6 +170,13 @@ export class LockKit {
     throw new Error(`no partition takes ${count} keys`);
   }
 
+  async #giveBack(release: Release, on: LockBackend): Promise<ReleaseAnswer> {
+    if (this.atOnce) return answeredAtOnce(shortCut(on).release(release));
+    const [answer, ...more] = await on.release([release]);
+    assert.ok(answer !== undefined && more.length === 0, 'one release, one answer');
+    return answer;
+  }
+
   #homeOf(claim: string): LockBackend {
     return this.#homes.get(claim) ?? this.backend;
   }
@@ -176,6 +184,19 @@ export class LockKit {
   close(): Promise<void> {
     return this.#place.cleanup();
   }
+}
+
+/** The short cut of a connection that has one. */
+export function shortCut(on: LockBackend): AtOnce {
+  const atOnce = on.atOnce?.();
+  assert.ok(atOnce !== undefined, 'the suite was told of a short cut, and the backend has none');
+  return atOnce;
+}
+
+/** What an undisturbed backend answers at once, it always answers. */
+export function answeredAtOnce<A>(answer: A | undefined): A {
+  assert.ok(answer !== undefined, 'no answer at once');
+  return answer;
 }
 
 /** Why an adapter without a queue cannot run a case. */
