@@ -2,12 +2,19 @@
  * Guard's tables as TypeORM entities, for applications that want to query them. Reading is what they are for: only
  * Guard's own statements know which changes are allowed.
  */
-import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
-import { tableNames, type TableOptions } from './tables.js';
+import { EntitySchema, type EntitySchemaColumnOptions, type EntitySchemaOptions } from 'typeorm';
+import { checkOptions, invalidArgument } from '@guard/core';
+import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
+
+/** Options of `guardEntities`. */
+export interface EntityOptions extends TableOptions {
+  /** The `type` of the data source: entities say how their columns are made. Default `'better-sqlite3'`. */
+  readonly type?: 'better-sqlite3' | 'postgres';
+}
 
 /** A run. `version`, `open` and `pruned` are Guard's own; `record` is the whole record as JSON. */
 export interface RunRow {
-  readonly seq: number;
+  readonly seq: number | string;
   readonly namespace: string;
   readonly task: string;
   readonly runKey: string;
@@ -36,7 +43,7 @@ export interface RunRow {
 
 /** A line of a run's history; `runSeq` is the `seq` of the run. */
 export interface RunEventRow {
-  readonly seq: number;
+  readonly seq: number | string;
   readonly runSeq: number | string;
   readonly writeId: string;
   readonly atMs: number | string;
@@ -48,7 +55,7 @@ export interface RunEventRow {
 
 /** What all nodes know about a task. */
 export interface TaskRow {
-  readonly seq: number;
+  readonly seq: number | string;
   readonly namespace: string;
   readonly task: string;
   readonly version: number | string;
@@ -60,9 +67,12 @@ export interface TaskRow {
   readonly record: string;
 }
 
-/** A node that announced itself. It lives until `deadline` on the monotonic clock of its machine's `boot`. */
+/**
+ * A node that announced itself. It lives until `deadline`: on SQLite by the monotonic clock of its machine's `boot`, on
+ * a server in milliseconds since the epoch by the server's clock.
+ */
 export interface NodeRow {
-  readonly seq: number;
+  readonly seq: number | string;
   readonly namespace: string;
   readonly id: string;
   readonly label: string;
@@ -79,6 +89,8 @@ export interface FenceRow {
   readonly token: number | string;
 }
 
+const TYPES: readonly string[] = ['better-sqlite3', 'postgres'];
+
 /** One entity for each table. */
 export interface GuardEntities {
   readonly run: EntitySchema<RunRow>;
@@ -91,16 +103,23 @@ export interface GuardEntities {
 /**
  * Guard's tables as entities.
  *
+ * @throws GuardError `invalid-argument`: a bad option.
+ *
  * @example
  * const guard = guardEntities();
  * const dataSource = new DataSource({ …, entities: [...Object.values(guard), …] });
  * await dataSource.getRepository(guard.run).findBy({ task: 'settlement', state: 'on-hold' });
  */
-export function guardEntities(options: TableOptions = {}): GuardEntities {
+export function guardEntities(options: EntityOptions = {}): GuardEntities {
+  checkOptions('options', options ?? null, [...TABLE_OPTIONS, 'type']);
+  const { type = 'better-sqlite3', schema } = options;
+  if (!TYPES.includes(type)) throw invalidArgument('type', type, `must be one of ${TYPES.join(', ')}`);
   const names = tableNames(options);
+  const made = <T>(entity: EntitySchemaOptions<T>): EntitySchema<T> =>
+    new EntitySchema<T>(type === 'postgres' ? onPostgres(entity, schema) : entity);
   return {
-    run: runEntity(names.run),
-    runEvent: new EntitySchema<RunEventRow>({
+    run: made(runEntity(names.run)),
+    runEvent: made<RunEventRow>({
       name: 'GuardRunEvent',
       tableName: names.runEvent,
       columns: {
@@ -116,7 +135,7 @@ export function guardEntities(options: TableOptions = {}): GuardEntities {
       },
       indices: [{ name: `${names.runEvent}_of_run`, columns: ['runSeq', 'seq'] }],
     }),
-    task: new EntitySchema<TaskRow>({
+    task: made<TaskRow>({
       name: 'GuardTask',
       tableName: names.task,
       columns: {
@@ -129,7 +148,7 @@ export function guardEntities(options: TableOptions = {}): GuardEntities {
       },
       indices: [{ name: `${names.task}_name`, unique: true, columns: ['namespace', 'task'] }],
     }),
-    node: new EntitySchema<NodeRow>({
+    node: made<NodeRow>({
       name: 'GuardNode',
       tableName: names.node,
       columns: {
@@ -145,7 +164,7 @@ export function guardEntities(options: TableOptions = {}): GuardEntities {
       },
       indices: [{ name: `${names.node}_id`, unique: true, columns: ['namespace', 'id'] }],
     }),
-    fence: new EntitySchema<FenceRow>({
+    fence: made<FenceRow>({
       name: 'GuardFence',
       tableName: names.fence,
       columns: {
@@ -156,8 +175,8 @@ export function guardEntities(options: TableOptions = {}): GuardEntities {
   };
 }
 
-function runEntity(tableName: string): EntitySchema<RunRow> {
-  return new EntitySchema<RunRow>({
+function runEntity(tableName: string): EntitySchemaOptions<RunRow> {
+  return {
     name: 'GuardRun',
     tableName,
     columns: {
@@ -188,7 +207,7 @@ function runEntity(tableName: string): EntitySchema<RunRow> {
       { name: `${tableName}_newest_of_task`, columns: ['namespace', 'task', 'createdAtMs', 'seq'] },
       { name: `${tableName}_finished`, columns: ['namespace', 'pruned', 'finishedAtMs'] },
     ],
-  });
+  };
 }
 
 type ColumnType = 'text' | 'integer' | 'bigint';
@@ -215,4 +234,15 @@ function columnsOf<N extends string>(
 ): Record<N, EntitySchemaColumnOptions> {
   const entries = Object.entries<string>(names).map(([property, name]) => [property, { name, ...rest }]);
   return Object.fromEntries(entries) as Record<N, EntitySchemaColumnOptions>;
+}
+
+/** Numbers of rows outgrow an `integer`, and texts are compared byte by byte whatever the locale of the database. */
+function onPostgres<T>(entity: EntitySchemaOptions<T>, schema: string | undefined): EntitySchemaOptions<T> {
+  const entries = Object.entries<EntitySchemaColumnOptions | undefined>(entity.columns);
+  const made = entries.map(([property, column]) => {
+    if (column === seq) return [property, { ...column, type: 'bigint' }];
+    return [property, column?.type === 'text' ? { ...column, collation: 'C' } : column];
+  });
+  const columns = Object.fromEntries(made) as EntitySchemaOptions<T>['columns'];
+  return { ...entity, columns, ...(schema === undefined ? {} : { schema }) };
 }

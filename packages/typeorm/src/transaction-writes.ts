@@ -3,7 +3,7 @@ import type { RunEvent, RunRecord } from '@guard/core';
 import type { Target } from './dialect.js';
 import { explained } from './postgres/faults.js';
 import { postgresTables } from './postgres/names.js';
-import { moveValues } from './postgres/run-values.js';
+import { createValues, moveValues } from './postgres/run-values.js';
 import { explainMissing } from './schema-missing.js';
 import { runColumns, type RowVersion } from './sqlite/run-rows.js';
 import * as postgresFence from './statements/postgres-fence.js';
@@ -16,8 +16,6 @@ import { tableNames, type TableOptions } from './tables.js';
 export interface Sent {
   readonly statement: string;
   readonly parameters: readonly unknown[];
-  /** It follows one that has settled the matter, and answers no row. */
-  readonly isSure?: boolean;
 }
 
 /** The statements for one database. */
@@ -25,8 +23,14 @@ export interface TransactionWrites {
   /** A row: nobody with a larger token was here before. */
   passFence(resource: string, token: bigint): Sent;
   readFence(resource: string): Sent;
-  /** One after the other. No row from one that is not sure: the record has moved on. */
-  move(namespace: string, version: RowVersion, next: RunRecord, event: RunEvent): readonly Sent[];
+  /** A row with `seq`: the record was made. None: the key has one. */
+  create(namespace: string, run: RunRecord, event: RunEvent): Sent;
+  /** A row: the record was moved. None: it has moved on. */
+  move(namespace: string, version: RowVersion, next: RunRecord, event: RunEvent): Sent;
+  /** The line of history that follows, where it is a statement of its own. */
+  line(seq: unknown, event: RunEvent): Sent | undefined;
+  /** → the record as JSON. */
+  read(namespace: string, run: RunRecord): Sent;
   /** The error itself, or one that says what to do about it. */
   explained(cause: unknown): unknown;
 }
@@ -48,9 +52,16 @@ function onPostgres(schema: string | undefined, place: string, options: TableOpt
   return {
     passFence: (resource, token) => ({ statement: fences.pass, parameters: [resource, String(token)] }),
     readFence: (resource) => ({ statement: fences.read, parameters: [resource] }),
-    move: (namespace, version, next, event) => [
-      { statement: runs.move, parameters: moveValues(namespace, version, next, event) },
-    ],
+    create: (namespace, run, event) => ({
+      statement: runs.create,
+      parameters: createValues(namespace, run, event),
+    }),
+    move: (namespace, version, next, event) => ({
+      statement: runs.move,
+      parameters: moveValues(namespace, version, next, event),
+    }),
+    line: () => undefined,
+    read: (namespace, { task, key }) => ({ statement: runs.read, parameters: [namespace, task, key] }),
     explained: (cause) => explained(cause, place),
   };
 }
@@ -62,18 +73,22 @@ function onSqlite(file: string, options: TableOptions): TransactionWrites {
   return {
     passFence: (resource, token) => ({ statement: fences.pass, parameters: [resource, token] }),
     readFence: (resource) => ({ statement: fences.read, parameters: [resource] }),
-    move: (namespace, { seq, version }, next, event) => {
+    create: (namespace, run) => ({
+      statement: runs.create,
+      parameters: [namespace, run.task, run.key, run.id, ...runColumns(run)],
+    }),
+    move: (namespace, { seq, version }, next) => ({
+      statement: runs.move,
+      parameters: [...runColumns(next), namespace, next.task, next.key, seq, version],
+    }),
+    line: (seq, event) => {
       const { writeId, atMs, what, from, to } = event;
-      const place = [namespace, next.task, next.key, seq, version];
-      return [
-        { statement: runs.move, parameters: [...runColumns(next), ...place] },
-        {
-          statement: runs.addEvent,
-          parameters: [seq, writeId, atMs, what, from, to, JSON.stringify(event)],
-          isSure: true,
-        },
-      ];
+      return {
+        statement: runs.addEvent,
+        parameters: [seq, writeId, atMs, what, from, to, JSON.stringify(event)],
+      };
     },
+    read: (namespace, { task, key }) => ({ statement: runs.read, parameters: [namespace, task, key] }),
     explained: (cause) => explainMissing(cause, file),
   };
 }

@@ -1,9 +1,10 @@
 /**
  * What Guard writes inside a transaction of the application, and nowhere else does it touch one (S9): the fence that
- * refuses a stale holder together with everything it wrote, and the completion of a run together with its effects.
- * Both go through the manager that the caller hands over, so they are committed or rolled back with the caller's work.
+ * refuses a stale holder together with everything it wrote, the completion of a run together with its effects, and the
+ * wish for a run together with its reason. All go through the manager that the caller hands over, so they are committed or rolled back with the caller's work.
  */
-import { activeRun, GuardError, invalidArgument, type Lock } from '@guard/core';
+import { activeRun, GuardError, invalidArgument } from '@guard/core';
+import type { CreatableRuns, CreateRunOptions, Guard, Lock, RunRecord } from '@guard/core';
 import type { DataSource, EntityManager } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { runTablesOf } from './run-tables.js';
@@ -50,30 +51,65 @@ export async function completeRun(manager: EntityManager, value?: unknown): Prom
   const run = activeRun();
   if (run === undefined) throw new GuardError('invalid-argument', 'completeRun must be called inside a run');
   const dataSource = transactionOf(manager);
-  const tables = runTablesOf(dataSource, run.storeName);
-  if (tables === undefined) {
-    throw new GuardError(
-      'invalid-argument',
-      `run ${run.key} is kept in ${run.storeName}, not by a typeormRuns() of this manager's data source`,
-      { key: run.key },
-    );
-  }
+  const tables = tablesOf(dataSource, run.storeName, run.key);
   const { expected, next, event } = await run.prepareCompletion(value);
   const writes = writesFor(targetOf(dataSource), tables);
   const version = parseVersion(expected);
-  const sent = version === undefined ? [] : writes.move(run.namespace, version, next, event);
-  let moved = false;
-  for (const one of sent) {
-    if (one.isSure && !moved) break;
-    const rows = await query(manager, writes, one);
-    moved ||= rows.length > 0;
-  }
-  if (!moved) {
+  const moved =
+    version === undefined
+      ? []
+      : await query(manager, writes, writes.move(run.namespace, version, next, event));
+  if (version === undefined || moved.length === 0) {
     throw new GuardError('stale-token', `run ${run.key} of ${run.task} was moved on by somebody else`, {
       key: run.key,
     });
   }
+  const line = writes.line(version.seq, event);
+  if (line !== undefined) await query(manager, writes, line);
   run.settled(event.writeId);
+}
+
+/**
+ * Asks for a run inside the transaction, as `guard.runs.create` does outside of one: whoever rolls back has asked for
+ * nothing. Any started node that knows the task carries it out once the transaction is committed.
+ *
+ * @returns `created: false`: the key has a run, which is the one that is shown.
+ * @throws GuardError `invalid-argument`: no open transaction, or the guard keeps its runs in another database;
+ * `schema-missing`, `unavailable`, `closed`.
+ */
+export async function createRun(
+  manager: EntityManager,
+  guard: Pick<Guard, 'runs'>,
+  task: string,
+  options: CreateRunOptions = {},
+): Promise<{ readonly created: boolean; readonly run: RunRecord }> {
+  const dataSource = transactionOf(manager);
+  const runs = guard?.runs as Partial<CreatableRuns> | undefined;
+  if (typeof runs?.prepareCreate !== 'function') throw invalidArgument('guard', guard, 'must be a guard');
+  const { namespace, storeName, run, event } = await runs.prepareCreate(task, options);
+  const writes = writesFor(targetOf(dataSource), tablesOf(dataSource, storeName, run.key));
+  const [made] = await query(manager, writes, writes.create(namespace, run, event));
+  if (made !== undefined) {
+    const line = writes.line(made['seq'], event);
+    if (line !== undefined) await query(manager, writes, line);
+    return { created: true, run };
+  }
+  const [there] = await query(manager, writes, writes.read(namespace, run));
+  if (there === undefined) {
+    throw new GuardError('unavailable', `run ${run.key} of ${task} was removed meanwhile`, { key: run.key });
+  }
+  return { created: false, run: JSON.parse(String(there['record'])) as RunRecord };
+}
+
+/** What the tables of a run are called, if they are in the database of this data source. */
+function tablesOf(dataSource: DataSource, storeName: string, key: string): TableOptions {
+  const tables = runTablesOf(dataSource, storeName);
+  if (tables !== undefined) return tables;
+  throw new GuardError(
+    'invalid-argument',
+    `run ${key} is kept in ${storeName}, not by a typeormRuns() of this manager's data source`,
+    { key },
+  );
 }
 
 /** A lock with what names it over all backends. */

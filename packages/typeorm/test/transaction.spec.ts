@@ -15,16 +15,20 @@ import { VirtualClock } from '@guard/testing';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Child, endChildren } from './support/child.js';
 import { newPlace, type Place } from './support/place.js';
+import { account, describeCompareAndSave, describeCreateRun } from './support/transaction-cases.js';
 
 jest.setTimeout(120_000);
 
 let place: Place;
 let dataSource: DataSource;
 let opened: (() => Promise<unknown>)[];
+/** One guard for a whole case. */
+let shared: Guard | undefined;
 
 beforeEach(async () => {
   place = newPlace();
   opened = [];
+  shared = undefined;
   dataSource = await application(place);
 });
 
@@ -35,9 +39,12 @@ afterEach(async () => {
 });
 
 async function application(where: Place): Promise<DataSource> {
-  const made = await where.dataSource({ migrations: [...guardMigrations()] }).initialize();
+  const made = await where
+    .dataSource({ migrations: [...guardMigrations()], entities: [account] })
+    .initialize();
   opened.push(() => made.destroy());
   await made.runMigrations();
+  await made.synchronize();
   await made.query('CREATE TABLE ledger (id integer PRIMARY KEY, what text)');
   return made;
 }
@@ -223,6 +230,18 @@ describe('completeRun', () => {
     });
   });
 });
+
+describeCreateRun('SQLite', {
+  dataSource: () => dataSource,
+  guard: () =>
+    (shared ??= guardOf({
+      ...{ locks: typeormLocks(dataSource), runs: typeormRuns(dataSource), namespace: 'billing' },
+      sweepInterval: '1s',
+    })),
+  elsewhere: () => guardOf({ locks: typeormLocks(dataSource), state: memoryState(), namespace: 'billing' }),
+});
+
+describeCompareAndSave('SQLite', () => dataSource);
 
 describe('a process that dies in the transaction', () => {
   const STATEMENTS = ['BEGIN TRANSACTION', 'INSERT', 'UPDATE', 'INSERT', 'COMMIT'];

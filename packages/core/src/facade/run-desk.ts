@@ -218,7 +218,12 @@ function queryOf(options: RunListOptions): RunQuery {
   };
 }
 
-function noteOf(argument: string, options: DecisionOptions, known: readonly string[]): string {
+/**
+ * The note of a decision.
+ *
+ * @throws GuardError `invalid-argument`: there is none, or it is too long.
+ */
+export function noteOf(argument: string, options: DecisionOptions, known: readonly string[]): string {
   checkOptions(argument, options, known);
   const note: unknown = (options as Partial<DecisionOptions> | undefined)?.note;
   if (typeof note === 'string' && note.trim() !== '' && note.length <= MAX_NOTE) return note;

@@ -14,6 +14,7 @@ import {
 } from '@guard/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Child, endChildren } from '../support/child.js';
+import { account, describeCompareAndSave, describeCreateRun } from '../support/transaction-cases.js';
 import { newSchema, onPostgres, type PostgresPlace } from '../support/postgres.js';
 
 jest.setTimeout(120_000);
@@ -22,15 +23,20 @@ const postgres = onPostgres();
 let place: PostgresPlace;
 let dataSource: DataSource;
 let opened: (() => Promise<unknown>)[];
+/** One guard for a whole case. */
+let shared: Guard | undefined;
 
 beforeEach(async () => {
   opened = [];
+  shared = undefined;
   place = await newSchema(postgres.server.url);
   dataSource = await place.dataSource({
     migrations: [...guardMigrations()],
+    entities: [account],
     extra: { options: `-c search_path=${place.schema}` },
   });
   await dataSource.runMigrations();
+  await dataSource.synchronize();
   await dataSource.query('CREATE TABLE ledger (id serial PRIMARY KEY, what text)');
 });
 
@@ -47,7 +53,10 @@ function guardOf(options: GuardOptions): Guard {
 }
 
 const locked = (): Guard =>
-  guardOf({ locks: typeormLocks(dataSource), runs: typeormRuns(dataSource), namespace: 'billing' });
+  guardOf({
+    ...{ locks: typeormLocks(dataSource), runs: typeormRuns(dataSource), namespace: 'billing' },
+    sweepInterval: '1s',
+  });
 
 function settle(manager: EntityManager, what = 'settled'): Promise<unknown> {
   return manager.query('INSERT INTO ledger (what) VALUES ($1)', [what]);
@@ -193,6 +202,14 @@ describe('completeRun on Postgres', () => {
     );
   });
 });
+
+describeCreateRun('Postgres', {
+  dataSource: () => dataSource,
+  guard: () => (shared ??= locked()),
+  elsewhere: () => guardOf({ locks: typeormLocks(dataSource), state: memoryState(), namespace: 'billing' }),
+});
+
+describeCompareAndSave('Postgres', () => dataSource);
 
 describe('a process that dies in a transaction on Postgres', () => {
   const STATEMENTS = ['START TRANSACTION', 'INSERT', 'WITH', 'COMMIT'];
