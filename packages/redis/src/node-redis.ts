@@ -9,8 +9,8 @@ import { openLine } from './node-redis-line.js';
 import { nodeRedisScripts, type NodeRedisCommands } from './node-redis-scripts.js';
 
 interface ScanPage {
-  readonly cursor: string | number;
-  readonly keys: readonly string[];
+  readonly cursor: string | number | Buffer;
+  readonly keys: readonly (string | Buffer)[];
 }
 
 /** What is used of a node-redis client, cluster or sentinel. */
@@ -72,8 +72,12 @@ export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
 }
 
 function checkedOptions(client: NodeRedisClient): Options {
-  if (typeof client?.evalSha !== 'function' || typeof client.duplicate !== 'function') {
+  if (typeof client?.evalSha !== 'function') {
     throw new GuardError('invalid-argument', 'fromNodeRedis takes a node-redis client, cluster or sentinel');
+  }
+  if (typeof client.duplicate !== 'function') {
+    const message = 'a sentinel client of node-redis 5 cannot be duplicated; use the one of node-redis 6';
+    throw new GuardError('invalid-argument', message);
   }
   const { _keyPrefix: shown } = client as { readonly _keyPrefix?: string };
   const options: Options = { ...(shown === undefined ? {} : { keyPrefix: shown }), ...client.options };
