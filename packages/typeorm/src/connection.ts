@@ -126,9 +126,12 @@ export class Connection {
     return this.#statement(statement).run(...parameters).changes;
   }
 
-  /** The first row that a statement answers. */
+  /**
+   * The first row that a statement answers. All are fetched: the driver's `get` commits a statement that writes when
+   * it has read one row, and says nothing where that commit fails, as on a full disk.
+   */
   row(statement: string, ...parameters: readonly SqliteValue[]): Row | undefined {
-    return this.#statement(statement).get(...parameters) as Row | undefined;
+    return this.#statement(statement).all(...parameters)[0] as Row | undefined;
   }
 
   /** All rows that a statement answers. */

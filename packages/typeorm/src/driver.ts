@@ -6,7 +6,6 @@
 /** What a statement of better-sqlite3 can do, as far as Guard uses it. */
 export interface SqliteStatement {
   run(...parameters: readonly SqliteValue[]): { readonly changes: number };
-  get(...parameters: readonly SqliteValue[]): unknown;
   all(...parameters: readonly SqliteValue[]): unknown[];
   safeIntegers(on: boolean): SqliteStatement;
 }

@@ -192,6 +192,14 @@ describe('[B125] services whose database breaks', () => {
   });
 });
 
+it('[S1] [S2] [S6] on a full disk nothing is granted that is not written, and each call says so', async () => {
+  const service = program('full-disk', { file: place.file });
+  const refused = 'unavailable';
+  expect(await service.next()).toEqual({ tried: refused, waited: refused, written: refused, run: refused });
+  expect(await service.next()).toEqual({ tried: 'done', held: true, released: 'released' });
+  await service.finish();
+});
+
 describe('[S9] [B65] a single run inside a transaction of the application', () => {
   it('fails closed where its record cannot be written, and is not undone where it can', async () => {
     await ensureSchema(place.dataSource());
