@@ -21,7 +21,7 @@ import { marginMs, parseDuration, type Duration } from '../../value/duration.js'
 import { GuardError } from '../../value/error.js';
 import type { Landing } from '../flight/coalescer.js';
 import { extendLease } from './extend-lease.js';
-import type { LeaseHost } from './lease-host.js';
+import type { LeaseHost, Placed } from './lease-host.js';
 import type { ClaimRequest, HeldLock } from './lock-service.js';
 import { pause } from '../flight/pause.js';
 import type { Due } from '../flight/scheduler.js';
@@ -33,13 +33,14 @@ const SUSPECT_MS = 1_000;
 const VERDICT_POLL_MS = 20;
 
 /** A lock in hand. */
-export class Lease implements HeldLock, Due, Releasable {
+export class Lease implements HeldLock, Due, Placed, Releasable {
   readonly key: string;
   readonly fullKey: string;
   readonly token: bigint;
   readonly ttlMs: number;
   dueMonoMs = 0;
   slot = -1;
+  place = -1;
   // Private to the language: a copy of the handle, however made, carries no proof of ownership (S3).
   readonly #host: LeaseHost;
   readonly #claim: string;

@@ -2,12 +2,13 @@
 import type { Clock } from '../../port/clock.js';
 import { ClockWatch } from './clock-watch.js';
 import { Lease } from './held-lock.js';
-import type { Grant } from './lease-host.js';
+import type { Placed } from './lease-host.js';
 import type { Scheduler } from '../flight/scheduler.js';
 
 /** The held locks of a guard. */
 export class HeldLocks {
-  private readonly leases = new Set<Lease>();
+  /** In no order, each at its own `place`: taking and giving back a lock moves one entry at most. */
+  private readonly leases: Lease[] = [];
   /** By claim. Made by the first notice that names one, and kept while locks are held: most locks need none. */
   private byClaim: Map<string, Lease> | undefined;
   private readonly clockWatch: ClockWatch;
@@ -19,25 +20,33 @@ export class HeldLocks {
     this.clockWatch = new ClockWatch(
       clock,
       scheduler,
-      () => this.leases.size > 0,
+      () => this.leases.length > 0,
       (jumpMonoMs) => this.lookAtAll(jumpMonoMs),
     );
   }
 
   add(lease: Lease): void {
-    if (this.leases.size === 0) this.clockWatch.start();
-    this.leases.add(lease);
+    if (this.leases.length === 0) this.clockWatch.start();
+    lease.place = this.leases.push(lease) - 1;
     this.byClaim?.set(lease.claim, lease);
   }
 
-  remove(lease: Grant): void {
-    this.leases.delete(lease as Lease);
-    if (this.leases.size === 0) this.byClaim = undefined;
+  /** Without effect where it was removed before. */
+  remove(lease: Placed): void {
+    const { place } = lease;
+    if (place < 0) return;
+    lease.place = -1;
+    const last = this.leases.pop()!;
+    if (last !== lease) {
+      this.leases[place] = last;
+      last.place = place;
+    }
+    if (this.leases.length === 0) this.byClaim = undefined;
     else this.byClaim?.delete(lease.claim);
   }
 
   get(claim: string): Lease | undefined {
-    this.byClaim ??= new Map([...this.leases].map((lease) => [lease.claim, lease]));
+    this.byClaim ??= new Map(this.leases.map((lease) => [lease.claim, lease]));
     return this.byClaim.get(claim);
   }
 

@@ -15,6 +15,13 @@ export interface Grant {
   readonly ttlMs: number;
 }
 
+/** What stands among the held locks. */
+export interface Placed {
+  readonly claim: string;
+  /** Its place there; -1 while it is none of them. Owned by `HeldLocks`. */
+  place: number;
+}
+
 /** A release that can be told to stop. */
 export interface OpenRelease {
   stop(): void;
@@ -41,7 +48,7 @@ export interface LeaseHost {
   releaseAtOnce(release: Release, nowMonoMs: number): ReleaseAnswer | undefined;
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void;
   /** The lease is not held any more, for whatever reason. */
-  left(grant: Grant): void;
+  left(lease: Placed): void;
   /** A lock of this guard was given back: somebody may wait for it here. */
   gaveBack(fullKey: string): void;
   unavailable(what: string, cause: unknown): GuardError;

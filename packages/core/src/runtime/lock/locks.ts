@@ -23,7 +23,7 @@ import type { Landing, Sink, Submitted } from '../flight/coalescer.js';
 import { currentFrame, holdsInFrame, type Frame } from '../context.js';
 import type { Events } from '../events.js';
 import { Lease } from './held-lock.js';
-import type { Grant } from './lease-host.js';
+import type { Grant, Placed } from './lease-host.js';
 import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
 import { abortedError, closedError, deadlockError, faultError } from './lock-errors.js';
 import { unavailable } from '../flight/outage.js';
@@ -201,8 +201,8 @@ export class Locks implements LockService, ClaimHost {
     this.verbs.release(release, ttlMs, sink);
   }
 
-  left(grant: Grant): void {
-    this.held.remove(grant);
+  left(lease: Placed): void {
+    this.held.remove(lease);
   }
 
   gaveBack(fullKey: string): void {
