@@ -5,6 +5,7 @@ import type { Guard } from '../api/guard.js';
 import type { AcquireOptions, Lock, LockSet, LockStatus, TryOptions } from '../api/lock.js';
 import type { GuardOptions } from '../api/options.js';
 import type { Run, RunOptions, RunOutcome, RunsApi, StartOptions, Task, TaskOptions } from '../api/run.js';
+import type { TasksApi } from '../api/schedule.js';
 import type { StateApi } from '../api/state.js';
 import { kvRuns } from '../kv/runs.js';
 import type { Clock, Policy, Random } from '../port/clock.js';
@@ -159,6 +160,10 @@ class GuardImpl implements Guard {
 
   get runs(): RunsApi {
     return this.runPart.runs;
+  }
+
+  get tasks(): TasksApi {
+    return this.runPart.tasks;
   }
 
   async start(options?: StartOptions): Promise<void> {

@@ -31,7 +31,9 @@ import { Scheduler } from '../runtime/schedule/scheduler.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
+import type { TasksApi } from '../api/schedule.js';
 import { RunDesk } from './run-desk.js';
+import { TaskDesk } from './task-desk.js';
 import { scheduleOf, seriesOf } from './schedule-options.js';
 import { policyOf, RUN_OPTIONS, type RunDefaults, TASK_OPTIONS, withCall } from './run-options.js';
 
@@ -63,6 +65,7 @@ export function createRunFacade(parts: RunFacadeParts): RunFacade {
 
 class Runs implements RunFacade {
   readonly runs: RunsApi;
+  readonly tasks: TasksApi;
   private readonly host: RunHost;
   private readonly engine: RunEngine;
   private node:
@@ -72,6 +75,7 @@ class Runs implements RunFacade {
   constructor(private readonly parts: RunFacadeParts) {
     this.host = hostOf(parts);
     this.engine = new RunEngine(this.host);
+    this.tasks = new TaskDesk(this.host, this.engine);
     this.runs = new RunDesk(this.host, parts.defaults.minTtlMs);
   }
 

@@ -16,6 +16,16 @@ const STALE_PLAN_MS = 60_000;
 const MAX_REMEMBERED = 2_000;
 const QUIET = new Set(['running', 'completed', 'pending', 'expired', 'skipped', 'failed', 'on-hold']);
 
+/** Writes the record of instants that were passed over; told by the node that wrote it. */
+export async function passOver(host: RunHost, task: string, summary: PassedSummary): Promise<void> {
+  const { fromMs, toMs, count, atLeast, reason, told } = summary;
+  if (told) return;
+  const run = { task, key: summaryKey(fromMs), id: host.random.id(), trigger: 'cron' } as const;
+  const counted = { count, fromMs, toMs, ...(atLeast ? { atLeast } : {}) };
+  const answer = await host.book.create({ type: 'create', run, passed: { reason, summary: counted } });
+  if (answer.created) emit(host, 'run-expired', { run: answer.stored.run });
+}
+
 /** The occurrences of one task, as this node begins them. */
 export class Occurrences {
   private readonly known = new Set<number>();
@@ -60,16 +70,6 @@ export class Occurrences {
       if (answer.created) created.push(answer.stored);
     }
     void this.goThrough(created);
-  }
-
-  /** Writes the record of instants that were passed over; told by the node that wrote it. */
-  async passOver(summary: PassedSummary): Promise<void> {
-    const { host, task } = this;
-    const { fromMs, toMs, count, atLeast, reason } = summary;
-    const run = { task: task.name, key: summaryKey(fromMs), id: host.random.id(), trigger: 'cron' } as const;
-    const counted = { count, fromMs, toMs, ...(atLeast ? { atLeast } : {}) };
-    const answer = await host.book.create({ type: 'create', run, passed: { reason, summary: counted } });
-    if (answer.created) emit(host, 'run-expired', { run: answer.stored.run });
   }
 
   private enter(planned: Planned): void {

@@ -11,7 +11,7 @@ import type { Timer } from '../../port/clock.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition, TaskSchedule } from '../run/run-task.js';
-import { Occurrences } from './occurrences.js';
+import { Occurrences, passOver } from './occurrences.js';
 import { SuccessWatch } from './success-watch.js';
 import { readTask, writeTask } from './task-book.js';
 
@@ -159,7 +159,7 @@ export class TaskLoop {
   private async settle({ summary, planned = [] }: TaskRecord): Promise<void> {
     if (summary !== undefined && !summary.told) {
       const name = `summary ${summary.fromMs}`;
-      if (!this.told.has(name)) await this.occurrences.passOver(summary);
+      if (!this.told.has(name)) await passOver(this.host, this.task.name, summary);
       this.told.add(name);
     }
     const beforeMs = this.host.time.estimate() - this.host.sweepIntervalMs;

@@ -1,0 +1,219 @@
+/**
+ * Tasks and people's decisions about them. Whatever is decided is one compare-and-set of the task's record, which
+ * every node reads before it plans anything; so a pause holds from that moment, on all of them.
+ */
+import type { RunOutcome } from '../api/run.js';
+import type {
+  Backfill,
+  BackfillOptions,
+  Explanation,
+  NextOptions,
+  TasksApi,
+  TaskView,
+} from '../api/schedule.js';
+import { type Calendar, listUpTo } from '../machine/calendar.js';
+import type { RunRecord } from '../machine/run-record.js';
+import { resumed } from '../machine/schedule.js';
+import { occurrenceKey, type TaskRecord } from '../machine/task-record.js';
+import type { StoredTask } from '../port/run-store.js';
+import { closedError } from '../runtime/lock/lock-errors.js';
+import type { RunEngine } from '../runtime/run/run-engine.js';
+import type { RunHost } from '../runtime/run/run-host.js';
+import { jsonText } from '../runtime/run/run-values.js';
+import { calendarOf } from '../runtime/schedule/definition.js';
+import { explained } from '../runtime/schedule/explain.js';
+import { passOver } from '../runtime/schedule/occurrences.js';
+import { readTask, writeTask } from '../runtime/schedule/task-book.js';
+import { GuardError, invalidArgument } from '../value/error.js';
+import { encodeKey } from '../value/key.js';
+import { checkOptions } from '../value/options.js';
+import { noteOf } from './run-desk.js';
+
+const MAX_ROUNDS = 16;
+const MAX_NEXT = 100;
+const MAX_BACKFILL = 1_000;
+/** Records that are read, or written, at the same time. */
+const AT_ONCE = 16;
+
+/** The tasks of one guard, for people. */
+export class TaskDesk implements TasksApi {
+  constructor(
+    private readonly host: RunHost,
+    private readonly engine: RunEngine,
+  ) {}
+
+  async get(task: string): Promise<TaskView | null> {
+    const name = encodeKey('task', task);
+    const stored = await this.read(name);
+    return stored === null ? null : viewOf(stored.record);
+  }
+
+  async pause(task: string, options: { readonly note: string }): Promise<TaskView> {
+    const name = encodeKey('task', task);
+    const note = noteOf('pause options', options, ['note']);
+    return this.changed(name, (record, nowMs) => ({
+      ...record,
+      paused: { note, sinceMs: record.paused?.sinceMs ?? nowMs },
+    }));
+  }
+
+  async resume(task: string): Promise<TaskView> {
+    const name = encodeKey('task', task);
+    return this.changed(name, (record, nowMs) => {
+      if (record.paused === undefined) return record;
+      return resumed(record, record.definition && calendarOf(record.definition.text), nowMs);
+    });
+  }
+
+  async runNow(task: string, input?: unknown): Promise<RunOutcome<unknown>> {
+    const definition = this.host.tasks.get(encodeKey('task', task));
+    if (definition === undefined) {
+      throw invalidArgument('task', task, 'must be registered here: elsewhere, ask for a run by runs.create');
+    }
+    const { name, policy } = definition;
+    const text = jsonText('input', input);
+    const plain = { ...policy, windowMs: undefined };
+    const wish = {
+      task: name,
+      policy: plain,
+      input: text,
+      trigger: 'manual',
+      ...definition.workFor(text),
+    } as const;
+    return this.engine.call(wish);
+  }
+
+  async backfill(task: string, options: BackfillOptions): Promise<Backfill> {
+    checkOptions('backfill options', options, ['from', 'to', 'limit', 'preview']);
+    const { limit = 100, preview = false } = options;
+    const fromMs = timeOf('from', options.from);
+    const toMs = timeOf('to', options.to);
+    const max = whole('limit', limit, MAX_BACKFILL);
+    const { name, calendar } = await this.scheduled(task);
+    const nowMs = await this.host.time.now();
+    if (toMs > nowMs) throw invalidArgument('to', options.to, 'must not be later than now');
+    const instants = listUpTo(calendar, fromMs - 1, toMs, max + 1);
+    if (instants.length > max) {
+      throw invalidArgument('limit', limit, 'must not be smaller than the number of instants in the window');
+    }
+    const found = await inParts(instants, (instantMs) =>
+      preview ? this.recordOf(name, instantMs) : this.filledIn(name, instantMs, nowMs),
+    );
+    const missing = instants.filter((_, place) => found[place] === undefined).map((ms) => new Date(ms));
+    const present = instants.flatMap((ms, place) => {
+      const run = found[place];
+      return run === undefined ? [] : [{ at: new Date(ms), run }];
+    });
+    return { missing, present };
+  }
+
+  async next(task: string, options: NextOptions = {}): Promise<readonly Date[]> {
+    checkOptions('next options', options, ['count', 'after']);
+    const { count = 5, after } = options;
+    const max = whole('count', count, MAX_NEXT);
+    const afterMs = after === undefined ? undefined : timeOf('after', after);
+    const { calendar } = await this.scheduled(task);
+    const fromMs = afterMs ?? (await this.host.time.now());
+    return listUpTo(calendar, fromMs, Infinity, max).map((ms) => new Date(ms));
+  }
+
+  async explain(task: string, instant: Date): Promise<Explanation> {
+    const instantMs = timeOf('instant', instant);
+    const { name, calendar } = await this.scheduled(task);
+    const nowMs = await this.host.time.now();
+    return explained(this.host, { task: name, instantMs, calendar, nowMs });
+  }
+
+  private async recordOf(task: string, instantMs: number): Promise<RunRecord | undefined> {
+    return (await this.host.book.get({ task, key: occurrenceKey(instantMs) }))?.run;
+  }
+
+  /** Creates the record of an instant; answers the one that was there. */
+  private async filledIn(task: string, instantMs: number, nowMs: number): Promise<RunRecord | undefined> {
+    const { random, book } = this.host;
+    const key = occurrenceKey(instantMs);
+    const run = { task, key, id: random.id(), trigger: 'backfill', scheduledForMs: instantMs } as const;
+    // Due now, not then: a person asked for it, so no deadline that passed stands in its way.
+    const answer = await book.create({ type: 'create', run, availableAtMs: nowMs });
+    return answer.created ? undefined : answer.stored.run;
+  }
+
+  /** The schedule of a task: as it is registered here, else as it is stored. */
+  private async scheduled(task: string): Promise<{ readonly name: string; readonly calendar: Calendar }> {
+    const name = encodeKey('task', task);
+    const here = this.host.tasks.get(name)?.schedule?.calendar;
+    if (here !== undefined) {
+      this.checkOpen();
+      return { name, calendar: here };
+    }
+    const definition = (await this.read(name))?.record.definition;
+    const calendar = definition === undefined ? undefined : calendarOf(definition.text);
+    if (calendar !== undefined) return { name, calendar };
+    throw invalidArgument(
+      'task',
+      task,
+      'must have a schedule: none is registered here, and none was ever started',
+    );
+  }
+
+  private async changed(
+    task: string,
+    change: (record: TaskRecord, nowMs: number) => TaskRecord,
+  ): Promise<TaskView> {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const stored = await this.read(task);
+      if (stored === null && this.host.tasks.get(task) === undefined) {
+        throw invalidArgument(
+          'task',
+          task,
+          'must be known: it is not registered here, and was never started',
+        );
+      }
+      // What was passed over before has to have its record before the place is used again.
+      if (stored?.record.summary !== undefined) await passOver(this.host, task, stored.record.summary);
+      const before = stored?.record ?? { task };
+      const next = change(before, await this.host.time.now());
+      if (next === before) return viewOf(before);
+      if (!(await writeTask(this.host, stored, next))) continue;
+      if (next.summary !== undefined) await passOver(this.host, task, next.summary);
+      return viewOf(next);
+    }
+    throw new GuardError('unavailable', `the record of task ${task} changes all the time: try again`);
+  }
+
+  private read(task: string): Promise<StoredTask | null> {
+    this.checkOpen();
+    return this.host.book.repeated(`reading task ${task}`, {}, () => readTask(this.host, task));
+  }
+
+  private checkOpen(): void {
+    if (this.host.shutdown.over) throw closedError();
+  }
+}
+
+function viewOf({ task, definition, lowWaterMarkMs, paused }: TaskRecord): TaskView {
+  return {
+    task,
+    schedule: definition && { text: definition.text, since: new Date(definition.sinceMs) },
+    settledUpTo: lowWaterMarkMs === undefined ? undefined : new Date(lowWaterMarkMs),
+    paused: paused && { note: paused.note, since: new Date(paused.sinceMs) },
+  };
+}
+
+function timeOf(argument: string, value: unknown): number {
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return value.getTime();
+  throw invalidArgument(argument, value, 'must be a Date');
+}
+
+function whole(argument: string, value: number, max: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw invalidArgument(argument, value, `must be a whole number from 1 to ${max}`);
+}
+
+async function inParts<I, O>(items: readonly I[], work: (item: I) => Promise<O>): Promise<O[]> {
+  const done: O[] = [];
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    done.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(work))));
+  }
+  return done;
+}

@@ -1,0 +1,122 @@
+/**
+ * What became of one instant, and why: its own record says it, else the record of what was passed over, else the
+ * task's own record. A reader of the history, not a part of it.
+ */
+import type { Explanation } from '../../api/schedule.js';
+import { type Calendar, isInstant } from '../../machine/calendar.js';
+import type { RunRecord } from '../../machine/run-record.js';
+import { occurrenceKey, summaryKey, type TaskRecord } from '../../machine/task-record.js';
+import type { RunHost } from '../run/run-host.js';
+import { readTask } from './task-book.js';
+
+const PAGE = 100;
+/** Pages of expired records that are looked through for the one that covers the instant. */
+const MAX_PAGES = 20;
+
+/** Which instant of which task. */
+export interface Question {
+  readonly task: string;
+  readonly instantMs: number;
+  readonly calendar: Calendar;
+  readonly nowMs: number;
+}
+
+/** @throws GuardError `unavailable`. */
+export async function explained(host: RunHost, question: Question): Promise<Explanation> {
+  const { task, instantMs } = question;
+  const key = occurrenceKey(instantMs);
+  const own = await host.book.get({ task, key });
+  if (own !== null) {
+    const { run } = own;
+    return { verdict: run.state, run, trigger: run.trigger, text: `${key} ${sentence(run)}` };
+  }
+  const record = await host.book.repeated(`reading task ${task}`, {}, () => readTask(host, task));
+  return withoutRecord(host, question, record?.record ?? { task });
+}
+
+type Without = Exclude<Explanation, { readonly trigger: unknown }>['verdict'];
+
+async function withoutRecord(host: RunHost, question: Question, record: TaskRecord): Promise<Explanation> {
+  const { instantMs, calendar, nowMs } = question;
+  const key = occurrenceKey(instantMs);
+  const say = (verdict: Without, text: string, run?: RunRecord): Explanation => {
+    return { verdict, text: `${key} ${text}`, ...(run === undefined ? {} : { run }) };
+  };
+  const { lowWaterMarkMs: markMs = -Infinity, paused, definition, planned = [] } = record;
+  const scheduled = isInstant(calendar, instantMs);
+  if (instantMs > nowMs) {
+    return scheduled ? say('upcoming', 'has not come yet') : say('not-scheduled', 'is not in the schedule');
+  }
+  if (planned.some((one) => one.instantMs === instantMs)) return say('due', 'is about to be begun');
+  if (instantMs > markMs) {
+    if (!scheduled) return say('not-scheduled', 'is not in the schedule');
+    if (paused !== undefined && instantMs >= paused.sinceMs)
+      return say('paused', `is not run: paused since ${occurrenceKey(paused.sinceMs)} (${paused.note})`);
+    return say('due', 'has come, and no node that knows the task has begun it yet');
+  }
+  const passed = await passedOver(host, question, record);
+  if (passed?.state === 'expired') {
+    const verdict =
+      passed.reason === 'paused' ? 'was-paused' : (passed.reason as 'missed' | 'definition-changed');
+    return say(verdict, WHY[verdict], passed);
+  }
+  if (!scheduled) return say('not-scheduled', 'is not in the schedule');
+  if (definition === undefined || instantMs <= definition.sinceMs)
+    return say('before-first-sight', 'came before any node followed this schedule');
+  return say('forgotten', 'was settled, and its record is gone');
+}
+
+const WHY = {
+  missed: 'was passed over: no node that knows the task was up, or none could reach the store',
+  'was-paused': 'was passed over: the task was paused',
+  'definition-changed': 'was passed over: the schedule was changed',
+} as const;
+
+/** The record of what was passed over that covers the instant. */
+async function passedOver(
+  host: RunHost,
+  { task, instantMs }: Question,
+  { summary }: TaskRecord,
+): Promise<RunRecord | undefined> {
+  if (summary !== undefined && summary.fromMs < instantMs && instantMs <= summary.toMs)
+    return (await host.book.get({ task, key: summaryKey(summary.fromMs) }))?.run;
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const query = {
+      task,
+      states: ['expired'] as const,
+      limit: PAGE,
+      ...(cursor === undefined ? {} : { cursor }),
+    };
+    const found = await host.book.repeated('listing what was passed over', {}, () =>
+      host.book.asked((store) => store.list(host.namespace, query)),
+    );
+    const covering = found.runs.find(({ run }) => {
+      const range = run.state === 'expired' ? run.summary : undefined;
+      return range !== undefined && range.fromMs < instantMs && instantMs <= range.toMs;
+    });
+    if (covering !== undefined) return covering.run;
+    cursor = found.cursor;
+    if (cursor === undefined) return undefined;
+  }
+  return undefined;
+}
+
+function sentence(run: RunRecord): string {
+  switch (run.state) {
+    case 'pending':
+      return `waits to be begun${run.reason === undefined ? '' : ` (${run.reason})`}`;
+    case 'running':
+      return `runs on ${run.node.label} since ${occurrenceKey(run.startedAtMs)}`;
+    case 'completed':
+      return `ran on ${run.node.label} (${run.trigger}) and completed at ${occurrenceKey(run.finishedAtMs)}`;
+    case 'failed':
+      return `failed at ${occurrenceKey(run.finishedAtMs)}: ${run.fault.name}: ${run.fault.message}`;
+    case 'on-hold':
+      return `waits for a person since ${occurrenceKey(run.sinceMs)} (${run.reason})`;
+    case 'expired':
+      return `was not run (${run.reason === 'startingDeadline' ? 'older than the startingDeadline' : run.reason})`;
+    case 'skipped':
+      return `was skipped: ${run.reason}${run.blockedBy === undefined ? '' : ` with ${run.blockedBy}`}`;
+  }
+}

@@ -1,0 +1,166 @@
+/** What people can ask and tell about a task: pause, resume, run now, backfill, next instants, explanations. */
+import type { Guard } from '@guard/core';
+import type { Process } from '../runs/stage.js';
+import { Gate } from '../runs/stage.js';
+import { range, ScheduleStage, START_MS } from './stage.js';
+
+let stage: ScheduleStage;
+beforeEach(() => {
+  stage = new ScheduleStage();
+});
+afterEach(() => stage.close());
+
+const MINUTES = { cron: '* * * * *' };
+const at = (seconds: number): Date => new Date(START_MS + seconds * 1_000);
+const seconds = (dates: readonly Date[]): number[] =>
+  dates.map((date) => (date.getTime() - START_MS) / 1_000);
+
+/** What a task's desk answers, with time going on meanwhile. */
+function ask<T>(node: Process, question: (tasks: Guard['tasks']) => Promise<T>): Promise<T> {
+  return stage.clock.runUntil(question(node.guard.tasks));
+}
+
+describe('pause and resume', () => {
+  test('[S8] a pause holds on every node, and what falls into it is recorded and never run', async () => {
+    const nodes = [await stage.node(MINUTES), await stage.node(MINUTES)];
+    await stage.clock.advance(61_000);
+    const paused = await ask(nodes[0]!, (tasks) => tasks.pause('t', { note: 'month end' }));
+    expect(paused.paused).toEqual({ note: 'month end', since: at(61) });
+    await stage.clock.advance(180_000);
+    expect(stage.instants()).toEqual([60]);
+    const why = await ask(nodes[1]!, (tasks) => tasks.explain('t', at(120)));
+    expect(why).toMatchObject({ verdict: 'paused', text: expect.stringContaining('month end') as string });
+
+    const resumed = await ask(nodes[1]!, (tasks) => tasks.resume('t'));
+    expect(resumed.paused).toBeUndefined();
+    await stage.clock.advance(60_000);
+    expect(stage.instants()).toEqual([60, 300]);
+    expect((await stage.states())['expired']).toEqual([expect.stringMatching(/^60–24[01.9]+: 3 paused$/)]);
+    const later = await ask(nodes[0]!, (tasks) => tasks.explain('t', at(120)));
+    expect(later).toMatchObject({ verdict: 'was-paused', run: { state: 'expired' } });
+  });
+
+  test('a pause needs a note, and a task that somebody knows', async () => {
+    const node = await stage.node(MINUTES);
+    const { tasks } = node.guard;
+    await expect(tasks.pause('t', { note: ' ' })).rejects.toMatchObject({ code: 'invalid-argument' });
+    await expect(tasks.pause('unknown', { note: 'x' })).rejects.toThrow(/must be known/);
+    await expect(tasks.resume('t')).resolves.toMatchObject({ paused: undefined });
+    await expect(tasks.get('unknown')).resolves.toBeNull();
+  });
+
+  test('a node without the task can pause and resume it', async () => {
+    await stage.node(MINUTES);
+    const admin = stage.process();
+    await ask(admin, (tasks) => tasks.pause('t', { note: 'by hand' }));
+    await stage.clock.advance(130_000);
+    expect(stage.log).toEqual([]);
+    await ask(admin, (tasks) => tasks.resume('t'));
+    await stage.clock.advance(60_000);
+    expect(stage.instants()).toEqual([180]);
+  });
+});
+
+describe('run now', () => {
+  test('runs under the lock of the task, whatever its schedule says', async () => {
+    const node = await stage.node(MINUTES);
+    const outcome = await ask(node, (tasks) => tasks.runNow('t'));
+    expect(outcome).toMatchObject({ status: 'completed', run: { trigger: 'manual' } });
+    expect(stage.log).toHaveLength(1);
+  });
+
+  test('[B131] says that another run overlaps, and does not run beside it', async () => {
+    const gate = new Gate();
+    const node = await stage.node(MINUTES, { work: () => gate.promise });
+    await stage.clock.advance(61_000);
+    const outcome = await ask(node, (tasks) => tasks.runNow('t'));
+    expect(outcome).toMatchObject({ status: 'skipped', reason: 'overlap' });
+    gate.open();
+  });
+
+  test('is for tasks that are registered here', async () => {
+    await expect(stage.process().guard.tasks.runNow('t')).rejects.toThrow(/must be registered here/);
+  });
+});
+
+describe('backfill', () => {
+  test('the preview creates nothing; then every missing occurrence runs once, on any node', async () => {
+    const node = await stage.node({ ...MINUTES, catchUp: 'none' });
+    await stage.clock.advance(61_000);
+    await ask(node, (tasks) => tasks.pause('t', { note: 'maintenance' }));
+    await stage.clock.advance(240_000);
+    await ask(node, (tasks) => tasks.resume('t'));
+    const window = { from: at(60), to: at(300) };
+    const preview = await ask(node, (tasks) => tasks.backfill('t', { ...window, preview: true }));
+    expect(seconds(preview.missing)).toEqual([120, 180, 240, 300]);
+    expect(preview.present).toMatchObject([{ at: at(60), run: { state: 'completed' } }]);
+    expect(await stage.record('t', at(120).toISOString())).toBeUndefined();
+
+    await ask(node, (tasks) => tasks.backfill('t', window));
+    await ask(node, (tasks) => tasks.backfill('t', window));
+    await stage.clock.advance(20_000);
+    expect(stage.instants().sort((a, b) => a - b)).toEqual([60, 120, 180, 240, 300]);
+    expect(stage.log.slice(1).every(({ trigger }) => trigger === 'backfill')).toBe(true);
+  });
+
+  test('a window that reaches into the future, or is too large, is refused', async () => {
+    const node = await stage.node(MINUTES);
+    await stage.clock.advance(600_000);
+    const { tasks } = node.guard;
+    await expect(tasks.backfill('t', { from: at(0), to: at(900) })).rejects.toThrow(/later than now/);
+    await expect(tasks.backfill('t', { from: at(0), to: at(600), limit: 3 })).rejects.toThrow(/limit/);
+    await expect(tasks.backfill('t', { from: 'x' as never, to: at(1) })).rejects.toThrow(/must be a Date/);
+  });
+});
+
+test('the next instants are told by any node, from the stored schedule where it does not know the task', async () => {
+  const node = await stage.node({ every: '7s' });
+  expect(seconds(await ask(node, (tasks) => tasks.next('t', { count: 3 })))).toHaveLength(3);
+  const admin = stage.process();
+  const after = new Date(70_000);
+  expect(await ask(admin, (tasks) => tasks.next('t', { count: 2, after }))).toEqual([
+    new Date(77_000),
+    new Date(84_000),
+  ]);
+  await expect(ask(admin, (tasks) => tasks.next('unknown'))).rejects.toThrow(/must have a schedule/);
+  expect(await ask(admin, (tasks) => tasks.get('t'))).toMatchObject({ schedule: { text: 'every 7000ms' } });
+});
+
+describe('explain', () => {
+  const verdictOf = async (node: Process, instant: Date): Promise<string> =>
+    (await ask(node, (tasks) => tasks.explain('t', instant))).verdict;
+
+  test('says what became of every instant', async () => {
+    await stage.clock.advance(30_000);
+    const gate = new Gate();
+    const work = (): unknown => (stage.log.length === 2 ? gate.promise : undefined);
+    const node = await stage.node(MINUTES, { work });
+    await stage.clock.advance(150_500);
+    expect(await verdictOf(node, at(0))).toBe('before-first-sight');
+    expect(await ask(node, (tasks) => tasks.explain('t', at(60)))).toMatchObject({
+      verdict: 'completed',
+      text: '2026-01-01T00:01:00.000Z ran on node-1 (cron) and completed at 2026-01-01T00:01:00.000Z',
+    });
+    expect(await verdictOf(node, at(120))).toBe('running');
+    expect(await ask(node, (tasks) => tasks.explain('t', at(180)))).toMatchObject({
+      verdict: 'skipped',
+      text: expect.stringContaining('overlap with 2026-01-01T00:02:00.000Z') as string,
+    });
+    expect(await verdictOf(node, at(240))).toBe('upcoming');
+    expect(await verdictOf(node, at(61))).toBe('not-scheduled');
+    gate.open();
+  });
+
+  test('says that no node was up', async () => {
+    const first = await stage.node(MINUTES);
+    await stage.clock.advance(61_000);
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(200_000);
+    const admin = stage.process();
+    expect(await verdictOf(admin, at(120))).toBe('due');
+    const node = await stage.node(MINUTES);
+    await stage.clock.advance(2_000);
+    for (const instant of range(120, 180, 60)) expect(await verdictOf(node, at(instant))).toBe('missed');
+    expect(await verdictOf(node, at(240))).toBe('completed');
+  });
+});

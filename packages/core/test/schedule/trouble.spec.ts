@@ -1,0 +1,365 @@
+/** What goes wrong around a schedule: blocked loops, stopped processes, sleeps, clock steps, outages, dead nodes. */
+import type { VirtualClock } from '@guard/testing';
+import { range, ScheduleStage, START_MS } from './stage.js';
+import { Gate, sleep, watch } from '../runs/stage.js';
+
+let stage: ScheduleStage;
+beforeEach(() => {
+  stage = new ScheduleStage();
+});
+afterEach(() => stage.close());
+
+const SECONDS = { cron: '* * * * * *' };
+const MINUTES = { cron: '* * * * *' };
+
+describe('[V7] a loop that was blocked under a schedule of every second', () => {
+  test('the newest instant runs, and what was passed over is one summary with a count', async () => {
+    const node = await stage.node(SECONDS);
+    await stage.clock.advance(3_100);
+    stage.clock.block(2_500);
+    await stage.clock.advance(2_400);
+    expect(stage.instants()).toEqual([1, 2, 3, 5, 6, 7, 8]);
+    expect((await stage.states())['expired']).toEqual(['3–4: 1 missed']);
+    expect(stage.told('loop-lag')).toHaveLength(1);
+    expect(node.names()).toContain('run-expired');
+  });
+
+  test('with catchUp all, every one of them runs, once and in order', async () => {
+    await stage.node({ ...SECONDS, catchUp: { all: { max: 10 } } });
+    await stage.clock.advance(3_100);
+    stage.clock.block(2_500);
+    await stage.clock.advance(2_400);
+    expect(stage.instants()).toEqual(range(1, 8));
+    expect((await stage.states())['expired']).toBeUndefined();
+  });
+});
+
+describe('[V5] [S8] everything was down over some ticks', () => {
+  async function downFor(ms: number, catchUp: 'none' | 'latest' | { all: { max: number } }): Promise<void> {
+    const first = await stage.node({ ...MINUTES, catchUp });
+    await stage.clock.advance(61_000);
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(ms);
+    const others = await Promise.all([1, 2].map(() => stage.node({ ...MINUTES, catchUp }, { start: false })));
+    await stage.clock.runUntil(Promise.all(others.map(({ guard }) => guard.start())));
+    await stage.clock.advance(9_000);
+  }
+
+  test('none: nothing is made up for, and the reason is recorded once', async () => {
+    await downFor(130_000, 'none');
+    expect(stage.instants()).toEqual([60]);
+    expect(await stage.states()).toEqual({ completed: [60], expired: ['60–180: 2 missed'] });
+  });
+
+  test('latest: the last one is made up for once in the cluster', async () => {
+    await downFor(130_000, 'latest');
+    expect(stage.instants()).toEqual([60, 180]);
+    expect(stage.log[1]!.trigger).toBe('catch-up');
+    expect(await stage.states()).toEqual({ completed: [60, 180], expired: ['60–120: 1 missed'] });
+  });
+
+  test('all: each of them is made up for', async () => {
+    await downFor(130_000, { all: { max: 5 } });
+    expect(stage.instants()).toEqual([60, 120, 180]);
+  });
+
+  test('[V6] 200 ticks down with max 10: ten runs and one summary', async () => {
+    await downFor(200 * 60_000, { all: { max: 10 } });
+    expect(stage.instants()).toHaveLength(11);
+    expect((await stage.states())['expired']).toEqual(['60–11460: 190 missed']);
+  });
+});
+
+test('[V5] an occurrence older than its startingDeadline is not run, and its record says so', async () => {
+  const options = { ...MINUTES, startingDeadline: '30s' } as const;
+  const first = await stage.node(options);
+  await stage.clock.advance(1_000);
+  await stage.clock.runUntil(first.guard.close());
+  await stage.clock.advance(100_000);
+  await stage.node(options);
+  await stage.clock.advance(5_000);
+  expect(stage.instants()).toEqual([]);
+  expect(await stage.record('t', '2026-01-01T00:01:00.000Z')).toMatchObject({
+    state: 'expired',
+    reason: 'startingDeadline',
+  });
+});
+
+describe('[V28] [B152] clocks that are wrong', () => {
+  test('[B156] nodes whose clocks are minutes apart run each instant once, when it is due by the store', async () => {
+    for (const offMs of [0, 30_000, -30_000, 120_000])
+      await stage.node(SECONDS, { guard: { clock: shifted(offMs) } });
+    await stage.clock.advance(20_000);
+    expect(stage.instants()).toEqual(range(1, 20));
+    for (const { atS, key } of stage.log)
+      expect(atS - (Date.parse(key) - START_MS) / 1_000).toBeLessThan(0.1);
+    expect(stage.told('clock-skew').map(({ node }) => node)).toEqual([2, 3, 4]);
+  });
+
+  test('a node whose clock jumps by a day runs nothing early, says so, and stays out until it is right again', async () => {
+    const wrong = shifted(0);
+    await stage.node(MINUTES, { guard: { clock: wrong } });
+    await stage.clock.advance(61_000);
+    wrong.offMs = 86_400_000;
+    await stage.clock.advance(120_000);
+    expect(stage.instants()).toEqual([60]);
+    expect(stage.told('clock-skew').at(-1)!.payload).toEqual({ skewMs: 86_400_000, stopped: true });
+    wrong.offMs = 0;
+    await stage.clock.advance(60_000);
+    expect(stage.told('clock-skew').at(-1)!.payload).toMatchObject({ stopped: false });
+    expect(stage.instants()).toEqual([60, 180, 240]);
+  });
+
+  test('a store whose clock goes back repeats nothing, and is quiet until it passes the mark', async () => {
+    await stage.node(MINUTES);
+    await stage.clock.advance(130_000);
+    stage.clock.shiftWall(-90_000);
+    await stage.clock.advance(85_000);
+    expect(stage.instants()).toEqual([60, 120]);
+    await stage.clock.advance(60_000);
+    expect(stage.instants()).toEqual([60, 120, 180]);
+  });
+
+  test('a store whose clock jumps ahead by an hour makes up for one run at most', async () => {
+    await stage.node(MINUTES);
+    await stage.clock.advance(70_000);
+    stage.clock.shiftWall(3_600_000);
+    await stage.clock.advance(10_000);
+    expect(stage.instants()).toEqual([60, 3_660]);
+  });
+
+  test('[B153] a machine that slept runs one made-up occurrence, then goes on', async () => {
+    await stage.node(SECONDS);
+    await stage.clock.advance(2_000);
+    stage.clock.suspend(60_000);
+    await stage.clock.advance(5_100);
+    const instants = stage.instants();
+    expect(instants.slice(0, 2)).toEqual([1, 2]);
+    expect(instants.filter((at) => at <= 62).length).toBeLessThanOrEqual(3);
+    expect(instants.slice(-3)).toEqual([65, 66, 67]);
+  });
+});
+
+test('[B149] a task that is due in 31 days runs then, not before, and needs no timer that long', async () => {
+  const delays: number[] = [];
+  const setTimer = stage.clock.setTimer.bind(stage.clock);
+  stage.clock.setTimer = (run, delayMs, options) => (delays.push(delayMs), setTimer(run, delayMs, options));
+  await stage.node({ cron: '0 0 1 * *' });
+  await stage.clock.advance(10_000);
+  expect(stage.instants()).toEqual([]);
+  stage.clock.shiftWall(31 * 86_400_000 - 15_000);
+  await stage.clock.advance(4_000);
+  expect(stage.instants()).toEqual([]);
+  await stage.clock.advance(2_000);
+  expect(stage.instants()).toEqual([31 * 86_400]);
+  expect(Math.max(...delays)).toBeLessThan(2 ** 31);
+});
+
+describe('nodes that die', () => {
+  test('[B133] a node killed in the middle of a run: it is taken over once, and the schedule goes on', async () => {
+    const gate = new Gate();
+    const work = (): unknown => (stage.log.length === 1 ? gate.promise : undefined);
+    const first = await stage.node({ every: '10s' }, { work });
+    await stage.node({ every: '10s' }, { work });
+    await stage.clock.advance(10_100);
+    const victim = stage.log[0]!.node === 'node-1' ? first : stage.processes[1]!;
+    victim.kill();
+    await stage.clock.advance(30_000);
+    expect(stage.instants().filter((at) => at === 10)).toHaveLength(2);
+    expect(stage.instants().slice(-2)).toEqual([30, 40]);
+    const states = await stage.states();
+    expect(states['completed']).toEqual(expect.arrayContaining([10, 30, 40]));
+  });
+
+  test('[S8] what a node planned and did not begin is begun by another', async () => {
+    const first = await stage.node(MINUTES);
+    const second = await stage.node(MINUTES);
+    for (const node of [first, second]) node.locks.cut();
+    await stage.clock.advance(61_000);
+    expect(stage.instants()).toEqual([]);
+    first.kill();
+    second.locks.heal();
+    await stage.clock.advance(20_000);
+    expect(stage.instants()).toEqual([60]);
+  });
+
+  test('[V10] two nodes with one label are two nodes', async () => {
+    const guard = { node: { label: 'same' } };
+    const a = await stage.node(SECONDS, { guard });
+    await stage.node(SECONDS, { guard });
+    await stage.clock.advance(5_000);
+    a.kill();
+    await stage.clock.advance(20_000);
+    expect(stage.instants().slice(-3)).toEqual([23, 24, 25]);
+    expect(new Set(stage.instants()).size).toBe(stage.log.length);
+  });
+});
+
+describe('stores in trouble', () => {
+  test('[V13] a store that is away ends no loop: afterwards one occurrence is made up for', async () => {
+    const node = await stage.node(MINUTES);
+    await stage.clock.advance(61_000);
+    node.state.cut();
+    await stage.clock.advance(150_000);
+    node.state.heal();
+    await stage.clock.advance(70_000);
+    expect(stage.instants()).toEqual([60, 180, 240]);
+    expect((await stage.states())['expired']).toEqual(['60–120: 1 missed']);
+  });
+
+  test.each([1, 2, 3])(
+    '[S4] a plan whose answer was lost is settled by reading back (write %i)',
+    async (nth) => {
+      const node = await stage.node(MINUTES);
+      await stage.node(MINUTES);
+      await stage.clock.advance(59_990);
+      node.state.loseReply('write', nth);
+      await stage.clock.advance(30_000);
+      expect(stage.instants()).toEqual([60]);
+      expect(await stage.states()).toEqual({ completed: [60] });
+    },
+  );
+});
+
+describe('overlap', () => {
+  test('[B131] [B155] a run that is longer than the period is never overlapped, and what it covered is recorded', async () => {
+    let running = 0;
+    const work = async (): Promise<void> => {
+      running += 1;
+      expect(running).toBe(1);
+      await sleep(stage.clock, 2_500);
+      running -= 1;
+    };
+    await stage.node(SECONDS, { work });
+    await stage.node(SECONDS, { work });
+    await stage.clock.advance(20_000);
+    const states = await stage.states();
+    const all = [...(states['completed'] ?? []), ...(states['skipped'] ?? []), ...(states['running'] ?? [])];
+    expect(all.sort((a, b) => Number(a) - Number(b))).toEqual(range(1, 20));
+    expect(states['completed']!.length).toBeGreaterThanOrEqual(5);
+    expect(await stage.record('t', '2026-01-01T00:00:02.000Z')).toMatchObject({
+      state: 'skipped',
+      reason: 'overlap',
+      blockedBy: '2026-01-01T00:00:01.000Z',
+    });
+  });
+
+  test('[B139] [V16] a body as long as its period: no instant twice, and none is gone without a record', async () => {
+    const work = () => sleep(stage.clock, 1_990 + stage.random.integer(0, 20));
+    for (let node = 0; node < 3; node += 1) await stage.node({ every: '2s' }, { work });
+    await stage.clock.advance(60_000);
+    expect(new Set(stage.instants()).size).toBe(stage.log.length);
+    const all = Object.values(await stage.states()).flat();
+    expect(all.map(Number).sort((a, b) => a - b)).toEqual(range(2, 60, 2));
+  });
+
+  test('[B131] the schedule goes on after a run that rejected', async () => {
+    const work = (): void => {
+      if (stage.log.length === 3) throw new Error('boom');
+    };
+    await stage.node(SECONDS, { work });
+    await stage.clock.advance(6_000);
+    expect(stage.instants()).toEqual(range(1, 6));
+    expect((await stage.states())['failed']).toEqual([3]);
+  });
+});
+
+describe('definitions', () => {
+  test('[V9] [B129] a changed schedule: the old one is settled, the new one starts from now', async () => {
+    const old = await stage.node({ every: '20s' });
+    await stage.clock.advance(30_000);
+    await stage.clock.runUntil(old.guard.close());
+    await stage.clock.advance(15_000);
+    await stage.node({ every: '7s' });
+    await stage.clock.advance(20_000);
+    expect(stage.instants()).toEqual([20, 49, 56, 63]);
+    expect((await stage.states())['expired']).toEqual([
+      expect.stringMatching(/^20–45.*: 1 definition-changed$/),
+    ]);
+  });
+
+  test('[V30] while two are live the later one schedules, and the other node says so', async () => {
+    await stage.node({ every: '20s' });
+    await stage.clock.advance(5_000);
+    await stage.node({ every: '7s' });
+    await stage.clock.advance(60_000);
+    expect(new Set(stage.instants().map((at) => at % 7))).toEqual(new Set([0]));
+    expect(stage.told('schedule-conflict')).toEqual([
+      { node: 1, payload: { task: 't', own: 'every 20000ms', inForce: 'every 7000ms' } },
+    ]);
+  });
+
+  test('a definition whose nodes are gone gives way to one that lives', async () => {
+    await stage.node({ every: '20s' });
+    await stage.clock.advance(5_000);
+    const later = await stage.node({ every: '7s' });
+    await stage.clock.advance(10_000);
+    await stage.clock.runUntil(later.guard.close());
+    await stage.clock.advance(60_000);
+    expect(stage.instants().slice(-2)).toEqual([40, 60]);
+    expect(stage.log.at(-1)!.node).toBe('node-1');
+  });
+
+  test('[V30] a node that does not know a task leaves its occurrences alone', async () => {
+    const knows = await stage.node(MINUTES);
+    const other = stage.process();
+    await stage.start(other);
+    await stage.clock.advance(1_000);
+    await stage.clock.runUntil(knows.guard.close());
+    await stage.clock.advance(300_000);
+    expect(stage.log).toEqual([]);
+    expect(await stage.states()).toEqual({});
+  });
+});
+
+test('[V15] an instant whose record was pruned is not created again by a late node', async () => {
+  await stage.node(MINUTES, { guard: { retain: { runs: '1m', keys: '2m' } } });
+  await stage.clock.advance(61_000);
+  await stage.clock.advance(30 * 60_000);
+  expect(await stage.record('t', '2026-01-01T00:01:00.000Z')).toBeUndefined();
+  await stage.node(MINUTES);
+  await stage.clock.advance(1_000);
+  expect(stage.instants().filter((at) => at === 60)).toHaveLength(1);
+});
+
+test('[V26] a task without a success for alarmAfter raises one alarm in the cluster', async () => {
+  const work = (): void => {
+    throw new Error('boom');
+  };
+  for (let node = 0; node < 3; node += 1) await stage.node({ ...MINUTES, alarmAfter: '5m' }, { work });
+  await stage.clock.advance(20 * 60_000);
+  const alarms = stage
+    .told('alarm')
+    .filter(({ payload }) => (payload as { reason: string }).reason === 'no-success');
+  expect(alarms.map(({ payload }) => payload)).toEqual([{ task: 't', reason: 'no-success' }]);
+});
+
+test('[L5] schedules keep the process alive after start, unless it was told otherwise', async () => {
+  const node = await stage.node(MINUTES);
+  expect(stage.clock.pendingTimers.ref).toBe(1);
+  await stage.clock.runUntil(node.guard.close());
+  const other = await stage.node(MINUTES, { start: false });
+  await stage.clock.runUntil(other.guard.start({ ref: false }));
+  expect(stage.clock.pendingTimers.ref).toBe(0);
+});
+
+test('[B110] close ends the schedule first, lets the run finish, and hands nothing on twice', async () => {
+  const node = await stage.node(MINUTES, { work: () => sleep(stage.clock, 5_000) });
+  await stage.clock.advance(60_500);
+  const closed = watch(node.guard.close());
+  await stage.clock.advance(6_000);
+  expect(closed.settled).toBe(true);
+  await stage.clock.advance(120_000);
+  expect(await stage.states()).toEqual({ completed: [60] });
+});
+
+/** The stage's clock as a machine sees it whose wall clock is off. */
+function shifted(offMs: number): VirtualClock & { offMs: number } {
+  const clock = Object.create(stage.clock) as VirtualClock & { offMs: number };
+  clock.offMs = offMs;
+  const { clock: base } = stage;
+  clock.now = () => ({ monoMs: base.now().monoMs, wallMs: base.now().wallMs + clock.offMs });
+  clock.setTimer = (run, delayMs, options) => base.setTimer(run, delayMs, options);
+  clock.yield = (run) => base.yield(run);
+  return clock;
+}
