@@ -102,7 +102,7 @@ const CALLS: Readonly<Record<string, (guard: Guard) => Promise<unknown>>> = {
     for await (const entry of guard.state.list('secrets')) return entry;
     return undefined;
   },
-  watch: (guard) => guard.state.watch('secrets', () => undefined),
+  watch: async (guard) => (await guard.state.watch('secrets', () => undefined)).close(),
   run: (guard) => guard.run('secrets', { key: 'k' }, async () => undefined),
   runs: (guard) => guard.runs.get('secrets', 'k'),
   start: (guard) => guard.start(),
