@@ -1,18 +1,48 @@
 /**
  * Where locks and runs of the demo can live. One entry is one backend; the ledger is always in the embedded SQLite
- * file, and its fence takes tokens of any lock backend.
+ * file, and its fence takes tokens of any lock backend. A server is started for the demo and ended with it.
  */
-import type { LockBackend, RunStore } from '@guard/core';
+import { kvRuns, type LockBackend, type RunStore } from '@guard/core';
+import { fromIoredis, redisLocks, redisState } from '@guard/redis';
+import { startRedis } from '@guard/testing/servers';
 import { typeormLocks, typeormRuns } from '@guard/typeorm';
+import { Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 
+/** A backend as one process has it. */
+interface Opened {
+  locks(): LockBackend;
+  runs(): RunStore;
+  /** Ends the connections that the demo made for it. */
+  end(): void;
+}
+
 interface Backend {
-  locks(ledger: DataSource): LockBackend;
-  runs(ledger: DataSource): RunStore;
+  /** Starts the server that it needs. */
+  serve?(): Promise<{ readonly url: string; stop(): Promise<void> }>;
+  open(ledger: DataSource, url: string): Opened;
 }
 
 const BACKENDS = {
-  sqlite: { locks: (ledger) => typeormLocks(ledger), runs: (ledger) => typeormRuns(ledger) },
+  sqlite: {
+    open: (ledger) => ({
+      locks: () => typeormLocks(ledger),
+      runs: () => typeormRuns(ledger),
+      end: () => undefined,
+    }),
+  },
+  redis: {
+    serve: () => startRedis(),
+    open: (_, url) => {
+      const client = new Redis(url);
+      const connection = fromIoredis(client);
+      return {
+        locks: () => redisLocks(connection),
+        runs: () => kvRuns(redisState(connection)),
+        end: () => client.disconnect(),
+      };
+    },
+  },
 } as const satisfies Record<string, Backend>;
 
 /** A backend that exists. */
@@ -24,13 +54,43 @@ export interface Backends {
   readonly runs: BackendName;
 }
 
+/** The same, with the addresses of the servers that were started. */
+export interface ServedBackends extends Backends {
+  readonly addresses: Partial<Record<BackendName, string>>;
+}
+
 /** The names that `--backend`, `--locks` and `--runs` take. */
 export const BACKEND_NAMES = Object.keys(BACKENDS) as readonly BackendName[];
 
-/** Opens both, as `createGuard` takes them. */
+/** Starts what the backends need. */
+export async function serveBackends(
+  backends: Backends,
+): Promise<{ readonly served: ServedBackends; stop(): Promise<void> }> {
+  const addresses: Partial<Record<BackendName, string>> = {};
+  const stops: (() => Promise<void>)[] = [];
+  for (const name of new Set([backends.locks, backends.runs])) {
+    const server = await (BACKENDS[name] as Backend).serve?.();
+    if (server === undefined) continue;
+    addresses[name] = server.url;
+    stops.push(() => server.stop());
+  }
+  const stop = async (): Promise<void> => {
+    await Promise.all(stops.map((each) => each()));
+  };
+  return { served: { ...backends, addresses }, stop };
+}
+
+/** Opens both, as `createGuard` takes them; one backend that does both is opened once. */
 export function openBackends(
-  { locks, runs }: Backends,
+  { locks, runs, addresses }: ServedBackends,
   ledger: DataSource,
-): { locks: LockBackend; runs: RunStore } {
-  return { locks: BACKENDS[locks].locks(ledger), runs: BACKENDS[runs].runs(ledger) };
+): { readonly locks: LockBackend; readonly runs: RunStore; end(): void } {
+  const open = (name: BackendName): Opened => (BACKENDS[name] as Backend).open(ledger, addresses[name] ?? '');
+  const forLocks = open(locks);
+  const forRuns = runs === locks ? forLocks : open(runs);
+  const end = (): void => {
+    forLocks.end();
+    if (forRuns !== forLocks) forRuns.end();
+  };
+  return { locks: forLocks.locks(), runs: forRuns.runs(), end };
 }

@@ -6,7 +6,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Backends } from './backends.js';
+import type { ServedBackends } from './backends.js';
 import type { Order, Report, WorkerConfig } from './messages.js';
 import { thisSecond } from './seconds.js';
 import { money, type Timeline, type Tone } from './timeline.js';
@@ -16,7 +16,7 @@ export interface Scene {
   readonly file: string;
   readonly occurrences: number;
   readonly guarded: boolean;
-  readonly backends: Backends;
+  readonly backends: ServedBackends;
 }
 
 /** What was seen. */

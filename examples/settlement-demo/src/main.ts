@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeededRandom } from '@guard/testing';
 import { ensureSchema } from '@guard/typeorm';
+import { serveBackends, type ServedBackends } from './backends.js';
 import { play, type Seen } from './director.js';
 import { demoGuard } from './guard.js';
 import { Ledger } from './ledger.js';
@@ -43,7 +44,7 @@ async function demo({ seed = new SeededRandom().seed, ...rest }: DemoOptions): P
     const payments = makePayments(seed, rest.occurrences);
     introduce(timeline, seed, rest, payments);
     const file = join(folder, 'ledger.sqlite');
-    const verdict = await performed(timeline, file, rest, payments, interrupted);
+    const verdict = await served(timeline, file, rest, payments, interrupted);
     conclude(timeline, rest, verdict);
     if (rest.json) console.log(JSON.stringify(verdict.figures));
     return verdict.problems.length === 0 ? 0 : 1;
@@ -56,10 +57,26 @@ async function demo({ seed = new SeededRandom().seed, ...rest }: DemoOptions): P
   }
 }
 
+/** Starts the servers that are needed, and ends them whatever happens. */
+async function served(
+  timeline: Timeline,
+  file: string,
+  options: Omit<DemoOptions, 'seed'>,
+  payments: Payments,
+  interrupted: AbortSignal,
+): Promise<Verdict> {
+  const { served: backends, stop } = await serveBackends(options.backends);
+  try {
+    return await performed(timeline, file, { ...options, backends }, payments, interrupted);
+  } finally {
+    await stop();
+  }
+}
+
 async function performed(
   timeline: Timeline,
   file: string,
-  { occurrences, guarded, backends }: Omit<DemoOptions, 'seed'>,
+  { occurrences, guarded, backends }: Omit<DemoOptions, 'seed' | 'backends'> & { backends: ServedBackends },
   payments: Payments,
   interrupted: AbortSignal,
 ): Promise<Verdict> {
@@ -82,11 +99,11 @@ async function performed(
 /** What the run store knows, asked by a guard that runs nothing. */
 async function runsOf(
   ledger: Ledger,
-  backends: DemoOptions['backends'],
+  backends: ServedBackends,
   { first }: Seen,
   occurrences: number,
 ): Promise<readonly (RunSeen | undefined)[]> {
-  const guard = demoGuard('audit', backends, ledger.dataSource);
+  const { guard, close } = demoGuard('audit', backends, ledger.dataSource);
   try {
     const runs: (RunSeen | undefined)[] = [];
     for (let second = first; second < first + occurrences; second += 1) {
@@ -97,7 +114,7 @@ async function runsOf(
     }
     return runs;
   } finally {
-    await guard.close();
+    await close();
   }
 }
 

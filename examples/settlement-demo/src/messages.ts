@@ -1,5 +1,5 @@
 /** What the director and its workers tell each other. */
-import type { Backends } from './backends.js';
+import type { ServedBackends } from './backends.js';
 
 /** What a worker is started with. */
 export interface WorkerConfig {
@@ -7,7 +7,7 @@ export interface WorkerConfig {
   /** File of the ledger. */
   readonly file: string;
   readonly guarded: boolean;
-  readonly backends: Backends;
+  readonly backends: ServedBackends;
 }
 
 /** From the director to a worker. */

@@ -3,7 +3,7 @@
  * would. Started by the director; ends when the director says so, or is gone.
  */
 import { bindGuard, currentRun, type Guard, GuardError } from '@guard/core';
-import { demoGuard } from './guard.js';
+import { type DemoGuard, demoGuard } from './guard.js';
 import { Ledger } from './ledger.js';
 import type { Order, Report, WorkerConfig } from './messages.js';
 import { secondOf, thisSecond } from './seconds.js';
@@ -26,16 +26,16 @@ class Worker implements Stage {
   private constructor(
     private readonly config: WorkerConfig,
     private readonly ledger: Ledger,
-    private readonly guard: Guard | undefined,
+    private readonly demo: DemoGuard | undefined,
   ) {
     this.settlement = new Settlement(ledger, config.label, this, () => this.plan.first);
   }
 
   static async start(config: WorkerConfig): Promise<Worker> {
     const ledger = await Ledger.open(config.file);
-    const guard = config.guarded ? demoGuard(config.label, config.backends, ledger.dataSource) : undefined;
-    const worker = new Worker(config, ledger, guard);
-    if (guard !== undefined) await worker.join(guard);
+    const demo = config.guarded ? demoGuard(config.label, config.backends, ledger.dataSource) : undefined;
+    const worker = new Worker(config, ledger, demo);
+    if (demo !== undefined) await worker.join(demo.guard);
     report({ type: 'ready' });
     return worker;
   }
@@ -118,7 +118,7 @@ class Worker implements Stage {
   }
 
   private async settle(second: number): Promise<void> {
-    if (this.guard !== undefined) return this.settlement.settle(second);
+    if (this.demo !== undefined) return this.settlement.settle(second);
     await this.settlement.settleUnguarded(second);
     this.settled(second);
   }
@@ -132,7 +132,7 @@ class Worker implements Stage {
   private async finish(): Promise<void> {
     clearTimeout(this.timer);
     await Promise.all(this.calls);
-    await this.guard?.close();
+    await this.demo?.close();
     await this.ledger.close();
     process.disconnect();
   }

@@ -17,10 +17,13 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['--backend', 'redis'], "there is no backend 'redis' in this version; there is: sqlite"],
-    [['--locks', 'etcd'], "there is no backend 'etcd' in this version; there is: sqlite"],
-    [['--runs', 'postgres'], "there is no backend 'postgres' in this version; there is: sqlite"],
-    [['--backend', 'constructor'], "there is no backend 'constructor' in this version; there is: sqlite"],
+    [['--backend', 'oracle'], "there is no backend 'oracle' in this version; there is: sqlite, redis"],
+    [['--locks', 'etcd'], "there is no backend 'etcd' in this version; there is: sqlite, redis"],
+    [['--runs', 'postgres'], "there is no backend 'postgres' in this version; there is: sqlite, redis"],
+    [
+      ['--backend', 'constructor'],
+      "there is no backend 'constructor' in this version; there is: sqlite, redis",
+    ],
     [['--seed', '1.5'], "--seed takes a whole number from 0 to 2147483647, got '1.5'"],
     [['--seed', ''], "--seed takes a whole number from 0 to 2147483647, got ''"],
     [['--occurrences', '5'], "--occurrences takes a whole number from 6 to 40, got '5'"],
