@@ -35,6 +35,7 @@ const foreign = {
   testing: ['@guard/core', 'testcontainers'],
   typeorm: ['@guard/core', 'typeorm', 'better-sqlite3'],
   redis: ['@guard/core'],
+  etcd: ['@guard/core', 'etcd3'],
 };
 
 const foreignRules = Object.entries(foreign).map(([name, allowed]) => ({

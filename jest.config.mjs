@@ -29,7 +29,7 @@ const shared = {
 };
 
 /** Adapters whose every test needs a real server. */
-const ON_SERVERS = ['<rootDir>/packages/redis/test/'];
+const ON_SERVERS = ['<rootDir>/packages/etcd/test/', '<rootDir>/packages/redis/test/'];
 
 export default {
   // A busy machine is slow; what hangs is bounded all the same.

@@ -1,4 +1,4 @@
-// `npm run cases -- [--backend memory|sqlite|redis]`: the contract suites with every case as it is written, in its full
+// `npm run cases -- [--backend memory|sqlite|redis|etcd]`: the contract suites with every case as it is written, in its full
 // profile. `npm test` runs the same cases scaled down.
 import { runNodeTool } from './lib/run.mjs';
 
@@ -7,6 +7,10 @@ const CONTRACTS = {
   memory: { project: 'unit', file: 'packages/core/test/contract.spec.ts' },
   sqlite: { project: 'unit', file: 'packages/typeorm/test/contract.spec.ts' },
   redis: { project: 'servers', file: 'packages/redis/test/contract.spec.ts' },
+  etcd: {
+    project: 'servers',
+    file: ['packages/etcd/test/contract.spec.ts', 'packages/etcd/test/guard-contract.spec.ts'],
+  },
 };
 
 const [flag, wanted, ...rest] = process.argv.slice(2);
@@ -22,7 +26,7 @@ if ((flag !== undefined && flag !== '--backend') || rest.length > 0 || !known) {
       '--selectProjects',
       project,
       '--runTestsByPath',
-      file,
+      ...[file].flat(),
     ]);
     if (code !== 0) process.exitCode = 1;
   }

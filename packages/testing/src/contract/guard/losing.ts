@@ -86,8 +86,10 @@ export const losingCases: readonly GuardCase[] = [
       const ttl = stage.ttl(1_000);
       const [p1, p2] = await stage.processes(2);
       const after: unknown[] = [];
+      let isIn = false;
       const work = p1!.guard.withLock('r', { ttl }, async (lock) => {
         p1!.enter(lock);
+        isIn = true;
         await p1!.block();
         // First what is synchronous, before any timer of this process fired.
         after.push(p1!.look(lock), lock.remainingMs());
@@ -97,7 +99,7 @@ export const losingCases: readonly GuardCase[] = [
         after.push(error, lock.signal.aborted);
       });
       const tracked = stage.track(work);
-      await stage.pass(1);
+      await stage.time.untilTrue(() => isIn, 2_000, 'the first grant');
       const second = await stage.until(p2!.guard.acquire('r', { ttl, wait: ttl * 5 }), ttl * 3);
       p2!.enter(second);
       await stage.until(p2!.guard.state.set('result', 'P2', { lock: second }));

@@ -1,0 +1,272 @@
+/**
+ * Acquire, until every claim of a call has its answer. A free lock is one round. Further rounds are for what is rare:
+ * a ticket for which there is no lease yet, a lease that was over, a claim whose earlier request was never answered.
+ */
+import type { Claim, ClaimAnswer, Clock, Instant } from '@guard/core';
+import type { IKeyValue } from 'etcd3';
+import type { Claims, Own } from './claims.js';
+import type { EtcdConnection } from './connection.js';
+import { LeaseGone, type Flights, type Landed, type Need } from './flight.js';
+import type { HandOvers } from './hand-over.js';
+import { readValue, writeValue } from './lock-value.js';
+import type { Reaper } from './reaper.js';
+import type { Session, Sessions } from './sessions.js';
+import { acquireKnown, acquireNew } from './statements/acquire.js';
+import { found, type Answer, type Step } from './statements/txn.js';
+
+const MAX_ROUNDS = 5;
+
+/** A claim that has no answer yet. */
+interface Asking {
+  readonly claim: Claim;
+  readonly index: number;
+  own: Own;
+  /** A ticket is to be made in the next round, whatever it costs. */
+  queues: boolean;
+}
+
+/** A claim in one round. */
+interface Sent extends Asking {
+  readonly lock: Session;
+  readonly ticket: Session | undefined;
+  /** The revision of its key, where the round started from one. */
+  readonly created: bigint | undefined;
+}
+
+/** What acquiring needs of its adapter. */
+export interface AcquireHost {
+  readonly connection: EtcdConnection;
+  readonly clock: Clock;
+  readonly sessions: Sessions;
+  readonly claims: Claims;
+  readonly handOvers: HandOvers;
+  readonly flights: Flights;
+  readonly reaper: Reaper;
+}
+
+/** One call of acquire. */
+export class Acquiring {
+  private readonly answers: ClaimAnswer[] = [];
+  private again: Asking[] = [];
+
+  constructor(private readonly host: AcquireHost) {}
+
+  async run(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const { host } = this;
+    let asking = claims.map((claim, index): Asking => {
+      return { claim, index, own: host.claims.ask(claim), queues: false };
+    });
+    const owns = new Set(asking.map(({ own }) => own));
+    for (const own of owns) own.flights += 1;
+    try {
+      for (let round = 0; asking.length > 0 && round < MAX_ROUNDS; round += 1) {
+        this.again = [];
+        await this.round(asking);
+        asking = this.again;
+      }
+    } finally {
+      for (const own of owns) own.flights -= 1;
+    }
+    for (const { index, claim } of asking)
+      this.fail(index, new Error(`etcd gave no lasting lease for ${claim.key}`));
+    return this.answers;
+  }
+
+  private async round(asking: readonly Asking[]): Promise<void> {
+    await this.leaveOver(asking);
+    const now = this.host.clock.now();
+    const sent = await Promise.all(asking.map((one) => this.prepare(one, now)));
+    const needs = sent.flatMap((one) => needsOf(one));
+    try {
+      const sentAt = this.host.clock.now();
+      const landed = await this.host.flights.fly(
+        sent.map((one) => this.stepOf(one)),
+        needs,
+      );
+      for (const [n, one] of sent.entries()) this.land(one, landed.answers[n]!, landed, sentAt);
+    } catch (cause) {
+      for (const one of sent) this.failed(one, cause);
+    }
+  }
+
+  /** A key that stands under a lease that is over is gone soon: it is taken away, and the claim asks as a new one. */
+  private async leaveOver(asking: readonly Asking[]): Promise<void> {
+    const { flights } = this.host;
+    await Promise.all(
+      asking
+        .filter(({ own }) => own.home?.over || (own.created !== undefined && own.home === undefined))
+        .map(({ own }) => flights.take(own)),
+    );
+  }
+
+  private async prepare(one: Asking, now: Instant): Promise<Sent> {
+    const { claim, own } = one;
+    const { sessions } = this.host;
+    const [lock, ticket] = await Promise.all([
+      sessionFor(sessions, own, claim.ttlMs, now),
+      claim.wait ? this.ticketFor(one) : undefined,
+    ]);
+    return { ...one, lock, ticket, created: own.created };
+  }
+
+  /** Most claims never need a ticket, so a lease for it is granted once it is needed, or beside that of the lock. */
+  private async ticketFor({ claim, own, queues }: Asking): Promise<Session | undefined> {
+    const { sessions } = this.host;
+    if (own.created !== undefined) return own.home;
+    const isFirst = (await sessions.peek(claim.ttlMs)) === undefined;
+    return queues || isFirst ? sessions.take(claim.ticketTtlMs) : sessions.peek(claim.ticketTtlMs);
+  }
+
+  private stepOf({ claim, own, lock, ticket, created }: Sent): Step {
+    const { names } = this.host.connection;
+    const parts = {
+      lock: names.lock(own.key),
+      name: own.name,
+      tombstone: names.tombstone(claim.id),
+      held: { value: writeValue(claim, false), lease: lock.lease },
+    };
+    if (created !== undefined) return acquireKnown(parts, created, claim.wait);
+    const place = ticket && { value: writeValue(claim, true), lease: ticket.lease };
+    return acquireNew({ ...parts, ticket: place });
+  }
+
+  private land(one: Sent, answer: Answer, landed: Landed, sentAt: Instant): void {
+    if (answer.succeeded) return this.granted(one, one.created ?? landed.revision, landed, sentAt);
+    const rest = answer.responses[0]!.response_txn as Answer;
+    if (rest.succeeded) this.behind(one, found(rest.responses[0]), landed, sentAt);
+    else this.refused(one, rest);
+  }
+
+  private granted(one: Sent, token: bigint, landed: Landed, sentAt: Instant): void {
+    const { own, lock, claim } = one;
+    this.host.claims.settle(own, lock, token);
+    const verdict = landed.verdict(lock);
+    if (verdict === 'over') return this.retry(one);
+    own.held = true;
+    const untilMs = sentAt.monoMs + claim.ttlMs;
+    this.believe(own, own.untilMs === Infinity ? untilMs : Math.max(own.untilMs, untilMs));
+    if (verdict === 'unsure') return this.fail(one.index, new Error('etcd did not confirm the lease'));
+    this.answers[one.index] = { status: 'granted', token };
+  }
+
+  /** Somebody else holds the lock. */
+  private behind(one: Sent, oldest: readonly IKeyValue[], landed: Landed, sentAt: Instant): void {
+    const { claim, own, ticket } = one;
+    const { claims, handOvers } = this.host;
+    if (claim.wait && ticket === undefined) return this.retry(one, true);
+    if (claim.wait && ticket !== undefined) {
+      this.queued(one, ticket, this.minted(oldest), landed, sentAt);
+    } else {
+      claims.forget(own);
+      const holder = oldest[0] && readValue(oldest[0].value)?.holder;
+      this.answers[one.index] = { status: 'busy', ...(holder === undefined ? undefined : { holder }) };
+    }
+    handOvers.met(own.key, oldest);
+  }
+
+  /**
+   * The token of the holder. Tickets behind it have larger ones, those of this process too, which share what is answered
+   * here. Where the holder is a ticket of this process that may not know yet, its notice is still to be believed.
+   */
+  private minted([head]: readonly IKeyValue[]): bigint {
+    if (head === undefined) return 0n;
+    const { process } = this.host.connection.names.parseClaim(head.key);
+    const isNews = process === this.host.claims.process && readValue(head.value)?.waits === true;
+    return BigInt(head.create_revision) - (isNews ? 1n : 0n);
+  }
+
+  private queued(one: Sent, ticket: Session, minted: bigint, landed: Landed, sentAt: Instant): void {
+    const { own, claim, index, created } = one;
+    const place = created ?? landed.revision;
+    this.host.claims.settle(own, ticket, place);
+    const verdict = landed.verdict(ticket);
+    if (verdict === 'over') return this.retry(one);
+    if (created === undefined) this.believe(own, sentAt.monoMs + claim.ticketTtlMs);
+    else this.refreshed(one, sentAt);
+    if (verdict === 'unsure') return this.fail(index, new Error('etcd did not confirm the lease'));
+    this.answers[index] = { status: 'queued', minted, fresh: created === undefined };
+  }
+
+  /** One ticket that asks again speaks for all of its session. */
+  private refreshed({ own, claim }: Sent, sentAt: Instant): void {
+    for (const other of this.host.claims.ofSession(own.key, own.session)) {
+      const isTicket = !other.held && other.created !== undefined && other.home === own.home;
+      if (isTicket) other.untilMs = Math.max(other.untilMs, sentAt.monoMs + claim.ticketTtlMs);
+    }
+  }
+
+  private refused(one: Sent, rest: Answer): void {
+    const { claims, sessions } = this.host;
+    const { own, claim } = one;
+    if (found(rest.responses[0]).length > 0) {
+      claims.forget(own);
+      this.answers[one.index] = { status: 'cancelled' };
+      return;
+    }
+    // A known key that is gone: it asks as a new claim.
+    if (one.created !== undefined) {
+      claims.lose(own);
+      return this.retry(one);
+    }
+    const [key] = found(rest.responses[1]);
+    const isOurs = key !== undefined && readValue(key.value)?.claim === claim.id;
+    if (isOurs) {
+      // An earlier request was carried out, and its answer was lost.
+      own.created = BigInt(key.create_revision);
+      const home = sessions.byLease(key.lease);
+      if (home !== undefined) claims.settle(own, home, own.created);
+      return this.retry(one);
+    }
+    claims.forget(own, true);
+    one.own = claims.ask(claim);
+    this.retry(one);
+  }
+
+  private failed(one: Sent, cause: unknown): void {
+    const { claims } = this.host;
+    const named = needsOf(one).map(({ session }) => session);
+    if (cause instanceof LeaseGone) return this.retry(one);
+    if (one.own.created === undefined) claims.doubt(one.own, named);
+    // It is given up by its claim id; where that never happens, its key must not live on with the others.
+    if (one.own.untilMs === Infinity)
+      this.believe(one.own, this.host.clock.now().monoMs + 2 * one.claim.ttlMs);
+    this.fail(one.index, cause);
+  }
+
+  private believe(own: Own, untilMs: number): void {
+    own.untilMs = untilMs;
+    this.host.reaper.until(untilMs);
+  }
+
+  private retry({ claim, index, own, queues }: Asking, queuesNow = queues): void {
+    this.again.push({ claim, index, own, queues: queuesNow });
+  }
+
+  private fail(index: number, cause: unknown): void {
+    this.answers[index] = { status: 'failed', cause };
+  }
+}
+
+function needsOf({ claim, lock, ticket }: Sent): Need[] {
+  const needs: Need[] = [{ session: lock, ttlMs: claim.ttlMs }];
+  if (ticket !== undefined && ticket !== lock) needs.push({ session: ticket, ttlMs: claim.ticketTtlMs });
+  return needs;
+}
+
+/**
+ * Where a granted claim is to stand. One that was promised a longer time stays where it is until a ttl from now is
+ * longer (S5); one whose lease is as long as the ttl asks stays too, also where that takes no new claims any more.
+ */
+export async function sessionFor(
+  sessions: Sessions,
+  own: Own,
+  ttlMs: number,
+  now: Instant,
+): Promise<Session> {
+  const { home } = own;
+  if (home !== undefined && own.held && !home.over && home.leaseMs > ttlMs) {
+    const isLonger = own.untilMs > now.monoMs + ttlMs;
+    if (isLonger || home.leaseMs - ttlMs <= 1_000) return home;
+  }
+  return sessions.take(ttlMs);
+}

@@ -1,0 +1,115 @@
+/**
+ * What this adapter needs of an etcd client, and nothing more. The client is the application's own: its hosts, users,
+ * certificates and retries stay in force. Two things are added to each call: a deadline for every sending, so that a
+ * member that hangs is left for another one, and the knowledge whether the client sent more than once by itself.
+ */
+import { GuardError, systemClock } from '@guard/core';
+import type {
+  IDuplexStream,
+  ILeaseGrantResponse,
+  ILeaseKeepAliveRequest,
+  ILeaseKeepAliveResponse,
+  ILeaseTimeToLiveResponse,
+  IRangeRequest,
+  IRangeResponse,
+  ITxnRequest,
+  ITxnResponse,
+  IWatchRequest,
+  IWatchResponse,
+  Namespace,
+} from 'etcd3';
+import { Names } from './names.js';
+
+/** What is used of an `Etcd3` client, or of a namespace of one. */
+export type EtcdClient = Pick<Namespace, 'kv' | 'leaseClient' | 'watchClient' | 'prefix'>;
+
+/** The stream of keep-alives. */
+export type BeatStream = IDuplexStream<ILeaseKeepAliveRequest, ILeaseKeepAliveResponse>;
+
+/** A stream of changes. */
+export type ChangeStream = IDuplexStream<IWatchRequest, IWatchResponse>;
+
+/** After this long one sending is given up, and the client tries another member. */
+export const SENDING_MS = { locks: 1_500, state: 4_000 } as const;
+
+/** A client as this adapter sees it. */
+export class EtcdConnection {
+  readonly names: Names;
+  /** The client's own prefix, for the name of the place. */
+  readonly prefix: string;
+
+  constructor(
+    private readonly client: EtcdClient,
+    private readonly sendingMs: number,
+  ) {
+    if (typeof client?.kv?.txn !== 'function' || !Buffer.isBuffer(client.prefix)) {
+      throw new GuardError('invalid-argument', 'etcdLocks and etcdState take a client of the library etcd3');
+    }
+    this.names = new Names(client.prefix);
+    this.prefix = client.prefix.toString();
+  }
+
+  /** `resent`: the client sent it more than once, so what it says may be the echo of an earlier sending (S4). */
+  async txn(request: ITxnRequest): Promise<{ readonly response: ITxnResponse; readonly resent: boolean }> {
+    const sending = new Sending(this.sendingMs);
+    const response = await this.client.kv.txn(request, sending.options);
+    return { response, resent: sending.count > 1 };
+  }
+
+  range(request: IRangeRequest): Promise<IRangeResponse> {
+    return this.client.kv.range(request, new Sending(this.sendingMs).options);
+  }
+
+  grant(seconds: number): Promise<ILeaseGrantResponse> {
+    return this.client.leaseClient.leaseGrant({ TTL: seconds, ID: 0 }, new Sending(this.sendingMs).options);
+  }
+
+  async revoke(lease: string): Promise<void> {
+    await this.client.leaseClient.leaseRevoke({ ID: lease }, new Sending(this.sendingMs).options);
+  }
+
+  timeToLive(lease: string, keys = false): Promise<ILeaseTimeToLiveResponse> {
+    return this.client.leaseClient.leaseTimeToLive({ ID: lease, keys }, new Sending(this.sendingMs).options);
+  }
+
+  beats(): Promise<BeatStream> {
+    return this.client.leaseClient.leaseKeepAlive();
+  }
+
+  changes(): Promise<ChangeStream> {
+    return this.client.watchClient.watch();
+  }
+}
+
+/**
+ * Options of one call. The client reads the deadline anew for each sending, at once and in one turn; so the deadline
+ * is counted from there, and reading it counts the sendings.
+ */
+class Sending {
+  count = 0;
+  readonly options: { readonly deadline: number };
+  private current: number | undefined;
+
+  constructor(private readonly ms: number) {
+    const next = (): number => this.next();
+    this.options = {
+      get deadline() {
+        return next();
+      },
+    };
+  }
+
+  private next(): number {
+    if (this.current === undefined) {
+      this.count += 1;
+      this.current = systemClock.now().wallMs + this.ms;
+      queueMicrotask(() => (this.current = undefined));
+    }
+    return this.current;
+  }
+}
+
+/** Whether etcd says that a lease is over. */
+export function isLeaseGone(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('requested lease not found');
+}

@@ -1,0 +1,110 @@
+/**
+ * One transaction with the keep-alives that it needs. What a flight says about leases counts only where a keep-alive
+ * went along, or the last one was sent recently enough; a keep-alive says nothing where the transaction was answered
+ * in another term than it.
+ */
+import type { Clock, Instant } from '@guard/core';
+import type { Claims, Own } from './claims.js';
+import { isLeaseGone, type EtcdConnection } from './connection.js';
+import type { HandOvers } from './hand-over.js';
+import type { Session, Sessions, Verdict } from './sessions.js';
+import { apart, together, type Answer, type Step } from './statements/txn.js';
+
+/** A flight that landed. */
+export interface Landed {
+  readonly answers: readonly Answer[];
+  readonly revision: bigint;
+  readonly resent: boolean;
+  /** What is known of a session that the flight was told to look after. */
+  verdict(session: Session): Verdict;
+}
+
+/** A session that a flight needs for so long. */
+export interface Need {
+  readonly session: Session;
+  readonly ttlMs: number;
+}
+
+/** A lease that the transaction names is over: nothing of it was carried out. */
+export class LeaseGone extends Error {}
+
+/** Sends the flights of one adapter. */
+export class Flights {
+  constructor(
+    private readonly connection: EtcdConnection,
+    private readonly clock: Clock,
+    private readonly sessions: Sessions,
+    private readonly claims: Claims,
+    private readonly handOvers: HandOvers,
+  ) {}
+
+  /**
+   * Carries steps out together.
+   *
+   * @throws LeaseGone; anything else says that nothing is known.
+   */
+  async fly(steps: readonly Step[], needs: readonly Need[]): Promise<Landed> {
+    const now = this.clock.now();
+    const sending = this.connection.txn(together(steps));
+    const term = sending.then(({ response }) => response.header.raft_term);
+    // Nobody asks for it where no keep-alive is due.
+    term.catch(() => undefined);
+    const verdicts = this.lookAfter(needs, now, term);
+    try {
+      const { response, resent } = await sending;
+      const known = await verdicts;
+      return {
+        answers: apart(response, steps.length),
+        revision: BigInt(response.header.revision),
+        resent,
+        verdict: (session) => (session.over ? 'over' : (known.get(session) ?? 'good')),
+      };
+    } catch (cause) {
+      await verdicts;
+      if (!isLeaseGone(cause)) throw cause;
+      await this.findOver(needs);
+      throw new LeaseGone('a lease was over', { cause });
+    }
+  }
+
+  /** Which of the leases is it? One that cannot be asked takes no new claims. */
+  private async findOver(needs: readonly Need[]): Promise<void> {
+    const look = async (session: Session): Promise<void> => {
+      const { TTL } = await this.connection.timeToLive(session.lease).catch(() => ({ TTL: undefined }));
+      if (TTL !== undefined && Number(TTL) <= 0) this.sessions.end(session);
+      else this.sessions.retire(session);
+    };
+    await Promise.all([...new Set(needs.map(({ session }) => session))].map(look));
+  }
+
+  /** Sends the keep-alives that are due. */
+  async lookAfter(
+    needs: readonly Need[],
+    now: Instant,
+    term: Promise<string>,
+  ): Promise<ReadonlyMap<Session, Verdict>> {
+    const due = new Map<Session, number>();
+    for (const { session, ttlMs } of needs) {
+      if (session.covers(ttlMs, now)) continue;
+      due.set(session, Math.min(ttlMs, due.get(session) ?? Infinity));
+    }
+    const known = new Map<Session, Verdict>();
+    const beats = [...due].map(async ([session, ttlMs]) => {
+      known.set(session, await this.sessions.beat(session, ttlMs, term));
+    });
+    await Promise.all(beats);
+    return known;
+  }
+
+  /** Takes the key of a claim away, whatever it is by now, and tells who holds the lock then. */
+  async take(own: Own): Promise<void> {
+    const { step, done } = this.handOvers.step(own);
+    try {
+      const { response } = await this.connection.txn(step);
+      this.handOvers.gone(own, response);
+      this.claims.lose(own);
+    } finally {
+      done();
+    }
+  }
+}

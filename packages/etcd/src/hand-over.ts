@@ -1,0 +1,143 @@
+/**
+ * Giving claims back, and telling whoever holds the lock then. The lock goes over in the very step that deletes the
+ * key; what is told afterwards only wakes the new holder, who would find out by asking as well.
+ */
+import type { IKeyValue } from 'etcd3';
+import { type Claims, type Own, type Place } from './claims.js';
+import type { EtcdConnection } from './connection.js';
+import { type Inbox, type Message, writeMessage } from './inbox.js';
+import { readValue } from './lock-value.js';
+import { type Along, handOver, isOwn, letGo, tell } from './statements/release.js';
+import { type Answer, found, type Step } from './statements/txn.js';
+
+/** A claim that waits, as this process knows it. */
+interface Next {
+  readonly owner: string;
+  readonly created: bigint;
+  readonly claim: string;
+  readonly queue: readonly Place[];
+}
+
+/** How many hand-overs are remembered, so that none is told over and over. */
+const MAX_TOLD = 1_000;
+
+/** Notices from this adapter to its own claims, and to those of others. */
+export class HandOvers {
+  /** By lock, the token that was told last. */
+  private readonly told = new Map<string, bigint>();
+  private readonly slots = new Set<number>();
+
+  constructor(
+    private readonly connection: EtcdConnection,
+    private readonly claims: Claims,
+    private readonly inbox: Inbox,
+  ) {}
+
+  /** The step that gives a claim back, with the notice for the next one where that is known. */
+  step(own: Own): { readonly step: Step; readonly done: () => void } {
+    const { names } = this.connection;
+    const lock = names.lock(own.key);
+    const guards = isOwn(own.name, own.id, own.created);
+    const along = this.along(own);
+    if (along === undefined) return { step: letGo(lock, own.name, guards), done: () => undefined };
+    return { step: handOver(lock, own.name, guards, along.along), done: along.done };
+  }
+
+  /** What a step of `step` came to: whether the key was there. Whoever holds the lock now is told. */
+  gone(own: Own, answer: Answer): boolean {
+    const nestedAnswer = answer.responses[0]?.response_txn as Answer | undefined;
+    const plain = answer.succeeded ? answer : (nestedAnswer ?? answer);
+    if (!plain.succeeded) return false;
+    const [removed] = plain.responses[0]?.response_delete_range?.prev_kvs ?? [];
+    const left = found(plain.responses[1]);
+    if (removed !== undefined) this.passedOn(own.key, BigInt(removed.create_revision), left, own.home?.lease);
+    return true;
+  }
+
+  /** The oldest keys after one was deleted: if that one was the holder, the first of them is now. */
+  passedOn(key: string, removed: bigint, left: readonly IKeyValue[], lease: string | undefined): void {
+    const [head] = left;
+    if (head !== undefined && removed < BigInt(head.create_revision)) this.tellHead(key, left, lease);
+  }
+
+  /**
+   * Somebody saw who is oldest. Where that is a ticket of this process, its predecessor may have died without a word.
+   * Tickets of others are left alone: most of them know, and the others ask at a third of their life.
+   */
+  met(key: string, [head, ...rest]: readonly IKeyValue[]): void {
+    if (head === undefined || !readValue(head.value)?.waits) return;
+    const { process } = this.connection.names.parseClaim(head.key);
+    const isNews = this.told.get(key) !== BigInt(head.create_revision);
+    if (process === this.claims.process && isNews) this.tellHead(key, [head, ...rest], undefined);
+  }
+
+  /** A notice arrived. */
+  arrived({ key, claim, token, queue }: Message): void {
+    const own = this.claims.get(claim);
+    if (own === undefined || own.key !== key) return;
+    own.queue = queue;
+    this.inbox.deliver(own.session, { type: 'granted', key, claim, token: BigInt(token) });
+  }
+
+  private tellHead(key: string, [head, ...rest]: readonly IKeyValue[], lease: string | undefined): void {
+    const value = head === undefined ? undefined : readValue(head.value);
+    if (head === undefined || value === undefined) return;
+    const { process } = this.connection.names.parseClaim(head.key);
+    const token = head.create_revision;
+    this.remember(key, BigInt(token));
+    const queue = rest.map((kv) => this.place(kv));
+    const message: Message = { key, claim: value.claim, token, queue };
+    if (process === this.claims.process) return this.arrived(message);
+    if (lease === undefined) return;
+    const slot = this.takeSlot();
+    const name = this.connection.names.notice(process, this.claims.process, slot);
+    const sent = this.connection.txn(tell({ name, value: writeMessage(message), lease }));
+    // A notice that is lost costs its reader a third of a ticket's life.
+    void sent.catch(() => undefined).finally(() => this.slots.delete(slot));
+  }
+
+  /** The notice for the next claim, where it is known and of another process. */
+  private along(own: Own): { readonly along: Along; readonly done: () => void } | undefined {
+    const next = this.nextOf(own);
+    if (next === undefined || own.created === undefined || own.home === undefined) return undefined;
+    const { names } = this.connection;
+    const { owner, created, claim, queue } = next;
+    const process = owner.slice(0, owner.lastIndexOf('.'));
+    if (process === this.claims.process) return undefined;
+    const slot = this.takeSlot();
+    const value = writeMessage({ key: own.key, claim, token: String(created), queue });
+    const name = names.notice(process, this.claims.process, slot);
+    return {
+      along: {
+        next: names.ownerKey(own.key, owner),
+        created,
+        notice: { name, value, lease: own.home.lease },
+      },
+      done: () => void this.slots.delete(slot),
+    };
+  }
+
+  private nextOf(own: Own): Next | undefined {
+    const [first, ...queue] = own.queue;
+    if (first === undefined) return undefined;
+    const [owner, created, claim] = first;
+    return { owner, created: BigInt(created), claim, queue };
+  }
+
+  private place(kv: IKeyValue): Place {
+    const { owner } = this.connection.names.parseClaim(kv.key);
+    return [owner, kv.create_revision, readValue(kv.value)?.claim ?? ''];
+  }
+
+  private remember(key: string, token: bigint): void {
+    if (this.told.size >= MAX_TOLD) this.told.clear();
+    this.told.set(key, token);
+  }
+
+  private takeSlot(): number {
+    let slot = 0;
+    while (this.slots.has(slot)) slot += 1;
+    this.slots.add(slot);
+    return slot;
+  }
+}

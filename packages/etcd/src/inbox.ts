@@ -1,0 +1,110 @@
+/**
+ * The inbox of a process: whoever hands a lock over to one of its claims writes a notice there. One long-lived watch
+ * reads it. What was missed while the watch was down is told by a gap notice, and asked for again.
+ */
+import type { Clock, Notice, Subscription } from '@guard/core';
+import type { IWatchResponse } from 'etcd3';
+import { ChangeWatch } from './change-watch.js';
+import type { Place } from './claims.js';
+import type { EtcdConnection } from './connection.js';
+
+/** A notice as it travels. */
+export interface Message {
+  readonly key: string;
+  readonly claim: string;
+  readonly token: string;
+  /** Who comes after the new holder, as far as the releaser knew. */
+  readonly queue: readonly Place[];
+}
+
+/** The notices of one adapter, for all sessions that listen. */
+export class Inbox {
+  private readonly listeners = new Map<string, Set<(notice: Notice) => void>>();
+  private watch: ChangeWatch | undefined;
+  private opening: Promise<void> | undefined;
+
+  constructor(
+    private readonly connection: EtcdConnection,
+    private readonly clock: Clock,
+    private readonly process: string,
+    private readonly onMessage: (message: Message) => void,
+  ) {}
+
+  async subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
+    await this.opened();
+    const heard = (notice: Notice): void => onNotice(notice);
+    const ofSession = this.listeners.get(session) ?? new Set();
+    this.listeners.set(session, ofSession.add(heard));
+    return {
+      close: async () => {
+        ofSession.delete(heard);
+        if (ofSession.size === 0 && this.listeners.get(session) === ofSession) this.listeners.delete(session);
+        if (this.listeners.size === 0) this.close();
+      },
+    };
+  }
+
+  /** Tells a session of this process. */
+  deliver(session: string, notice: Notice): void {
+    for (const heard of this.listeners.get(session) ?? []) heard(notice);
+  }
+
+  renew(): void {
+    this.watch?.renew();
+  }
+
+  close(): void {
+    this.watch?.close();
+    this.watch = undefined;
+    this.opening = undefined;
+  }
+
+  private opened(): Promise<void> {
+    this.opening ??= this.open();
+    return this.opening;
+  }
+
+  private async open(): Promise<void> {
+    const range = this.connection.names.inbox(this.process);
+    const watch = new ChangeWatch(
+      this.connection,
+      this.clock,
+      range,
+      (changes) => this.read(changes),
+      (open) => this.tellAll({ type: 'gap', open }),
+    );
+    this.watch = watch;
+    try {
+      await watch.open();
+    } catch (error) {
+      if (this.watch === watch) this.close();
+      throw error;
+    }
+  }
+
+  private read({ events }: IWatchResponse): void {
+    for (const { type, kv } of events) {
+      const message = type === 'Put' ? readMessage(kv.value) : undefined;
+      if (message !== undefined) this.onMessage(message);
+    }
+  }
+
+  private tellAll(notice: Notice): void {
+    for (const session of [...this.listeners.keys()]) this.deliver(session, notice);
+  }
+}
+
+export function writeMessage(message: Message): Buffer {
+  return Buffer.from(JSON.stringify(message));
+}
+
+/** `undefined`: it was not written by Guard. */
+function readMessage(value: Buffer): Message | undefined {
+  try {
+    const { key, claim, token, queue } = JSON.parse(value.toString()) as Partial<Message>;
+    if (key === undefined || claim === undefined || !/^\d+$/.test(token ?? '')) return undefined;
+    return { key, claim, token: token!, queue: queue ?? [] };
+  } catch {
+    return undefined;
+  }
+}

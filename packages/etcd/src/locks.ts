@@ -1,0 +1,119 @@
+/**
+ * `etcdLocks`: locks on etcd. Every verb is one transaction, atomic in the cluster and safe to send again. The lock is
+ * held by the oldest key of its range; who waits has a younger one. Nothing ever decides who holds a lock but the order
+ * in which etcd created the keys, and nothing ends one but a delete or the end of its lease.
+ */
+import {
+  systemClock,
+  systemRandom,
+  type Claim,
+  type ClaimAnswer,
+  type Clock,
+  type LockBackend,
+  type LockInfo,
+  type LockQuery,
+  type LockTraits,
+  type Notice,
+  type Release,
+  type ReleaseAnswer,
+  type Renewal,
+  type RenewAnswer,
+  type Subscription,
+} from '@guard/core';
+import { Acquiring, type AcquireHost } from './acquiring.js';
+import { Claims } from './claims.js';
+import { EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
+import { Tombstones } from './fading-leases.js';
+import { Flights } from './flight.js';
+import { HandOvers } from './hand-over.js';
+import { Inbox } from './inbox.js';
+import { inspectBelow, inspectKeys } from './inspecting.js';
+import { KeepAlive } from './keep-alive.js';
+import { Reaper } from './reaper.js';
+import { Releasing } from './releasing.js';
+import { RenewingCall } from './renewing.js';
+import { Sessions } from './sessions.js';
+import { MAX_STEPS } from './statements/txn.js';
+
+/** Options of `etcdLocks`. */
+export interface EtcdLocksOptions {
+  /**
+   * Names the cluster, where an application uses more than one: fences compare tokens of one cluster only. All nodes
+   * name it alike. Default `'etcd'`.
+   */
+  readonly cluster?: string;
+  /** For tests. Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+/**
+ * A lock backend on etcd, over an `Etcd3` client of the library etcd3, or a namespace of one. The client stays the
+ * application's: Guard never closes it.
+ *
+ * @throws GuardError `invalid-argument`: not such a client.
+ */
+export function etcdLocks(client: EtcdClient, options: EtcdLocksOptions = {}): LockBackend {
+  return new EtcdLocks(new EtcdConnection(client, SENDING_MS.locks), options);
+}
+
+class EtcdLocks implements LockBackend {
+  readonly name: string;
+  readonly traits: LockTraits = {
+    fifo: true,
+    push: true,
+    floor: false,
+    // etcd grants no lease below two seconds.
+    minTtlMs: 2_000,
+    // A lease is one second longer than the ttl, and is looked for every half second once it is over.
+    ttlGranularityMs: 1_500,
+    maxBatch: MAX_STEPS,
+    maxRenew: 5_000,
+  };
+  private readonly beats: KeepAlive;
+  private readonly inbox: Inbox;
+  private readonly tombstones: Tombstones;
+  private readonly reaper: Reaper;
+  private readonly host: AcquireHost;
+
+  constructor(connection: EtcdConnection, { cluster = 'etcd', clock = systemClock }: EtcdLocksOptions) {
+    this.name = `etcd://${cluster}/${connection.prefix}`;
+    // A silent stream of keep-alives is a sign that the watch is as dead as it is.
+    this.beats = new KeepAlive(connection, clock, () => this.inbox.renew());
+    const sessions = new Sessions(connection, this.beats, clock);
+    const claims = new Claims(connection.names, sessions, systemRandom.id());
+    this.inbox = new Inbox(connection, clock, claims.process, (message) => handOvers.arrived(message));
+    const handOvers = new HandOvers(connection, claims, this.inbox);
+    const flights = new Flights(connection, clock, sessions, claims, handOvers);
+    this.tombstones = new Tombstones(connection, clock);
+    this.reaper = new Reaper(clock, claims, (own) => flights.take(own));
+    this.host = { connection, clock, sessions, claims, handOvers, flights, reaper: this.reaper };
+  }
+
+  acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    return new Acquiring(this.host).run(claims);
+  }
+
+  renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
+    return new RenewingCall(this.host).run(renewals);
+  }
+
+  release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
+    return new Releasing(this.host, this.tombstones).run(releases);
+  }
+
+  inspect(query: LockQuery): Promise<readonly LockInfo[]> {
+    const { connection } = this.host;
+    return 'keys' in query ? inspectKeys(connection, query.keys) : inspectBelow(connection, query);
+  }
+
+  subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
+    return this.inbox.subscribe(session, onNotice);
+  }
+
+  async close(): Promise<void> {
+    this.inbox.close();
+    this.beats.close();
+    this.reaper.close();
+    await this.host.sessions.close();
+  }
+}

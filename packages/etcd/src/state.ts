@@ -1,0 +1,259 @@
+/**
+ * `etcdState`: versioned entries on etcd. A version is the revision of the write, which etcd never gives twice. Every
+ * write is one transaction: the compare, the put and the fence are one step. A ttl is a lease of its own that is never
+ * kept alive, so etcd alone judges when an entry is over.
+ */
+import {
+  FENCE_KEPT_MS,
+  MAX_VALUE_BYTES,
+  systemClock,
+  type Clock,
+  type StateChange,
+  type StatePage,
+  type StateStore,
+  type StateWrite,
+  type StoredEntry,
+  type Subscription,
+  type WriteAnswer,
+} from '@guard/core';
+import type { IKeyValue } from 'etcd3';
+import { EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
+import { FadingLeases } from './fading-leases.js';
+import { StateWatch } from './state-watch.js';
+import { tokenOf, valueOf } from './state-value.js';
+import { FOREVER, stagesOf, writeStep, type WriteParts } from './statements/state-write.js';
+import { apart, found, read, together, type Answer } from './statements/txn.js';
+
+/** What a write was told by an earlier round. */
+interface Known {
+  readonly present: boolean;
+  readonly fenceLease?: string;
+  readonly rounds: number;
+}
+
+/** A write that was not carried out, because it took something for granted that is not so. */
+interface Asked {
+  readonly ask: 'presence' | 'lease';
+  /** The lease that the entry stands under. */
+  readonly lease: string;
+}
+
+const MAX_ROUNDS = 8;
+const RESTLESS = 'the entry came and went as often as the write was sent';
+
+/** Options of `etcdState`. */
+export interface EtcdStateOptions {
+  /** Names the cluster, as for `etcdLocks`. Default `'etcd'`. */
+  readonly cluster?: string;
+  /** Its wall time is what the store calls now. For tests. Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+const MAX_BATCH = 32;
+/** A client takes 4 MB in one message, and a value may be one of them. */
+const READ_AT_ONCE = 3;
+const READS_IN_FLIGHT = 8;
+/** The server takes 1.5 MB in one request. */
+const MAX_REQUEST_BYTES = MAX_VALUE_BYTES + 200_000;
+const TTL_SHARED_MS = 1_000;
+const FENCE_SHARED_MS = 600_000;
+
+/**
+ * A state store on etcd, over an `Etcd3` client of the library etcd3, or a namespace of one.
+ *
+ * @throws GuardError `invalid-argument`: not such a client.
+ */
+export function etcdState(client: EtcdClient, options: EtcdStateOptions = {}): StateStore {
+  return new EtcdState(new EtcdConnection(client, SENDING_MS.state), options);
+}
+
+class EtcdState implements StateStore {
+  readonly name: string;
+  readonly traits = { maxBatch: MAX_BATCH, push: true, atomicBatch: true, ttlGranularityMs: 2_500 };
+  private readonly clock: Clock;
+  private readonly ttls: FadingLeases;
+  private readonly fences: FadingLeases;
+  private readonly watches = new Set<StateWatch>();
+
+  constructor(
+    private readonly connection: EtcdConnection,
+    { cluster = 'etcd', clock = systemClock }: EtcdStateOptions,
+  ) {
+    this.name = `etcd://${cluster}/${connection.prefix}`;
+    this.clock = clock;
+    this.ttls = new FadingLeases(connection, clock, TTL_SHARED_MS);
+    this.fences = new FadingLeases(connection, clock, FENCE_SHARED_MS);
+  }
+
+  /** etcd has no clock that a client can read: this machine's. */
+  now(): Promise<number> {
+    return Promise.resolve(this.clock.now().wallMs);
+  }
+
+  async read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
+    const chunks: (readonly string[])[] = [];
+    for (let at = 0; at < keys.length; at += READ_AT_ONCE) chunks.push(keys.slice(at, at + READ_AT_ONCE));
+    const kvs = (await inTurns(chunks, READS_IN_FLIGHT, (chunk) => this.readChunk(chunk))).flat();
+    const leases = [
+      ...new Set(kvs.flatMap((kv) => (kv === undefined || kv.lease === FOREVER ? [] : [kv.lease]))),
+    ];
+    const left = new Map(
+      await inTurns(leases, READS_IN_FLIGHT, async (lease) => [lease, await this.leftMs(lease)] as const),
+    );
+    return keys.map((key, n) => entryOf(key, kvs[n], left));
+  }
+
+  async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
+    const answers: WriteAnswer[] = [];
+    for (const chunk of chunksOf(writes)) answers.push(...(await this.writeChunk(chunk)));
+    return answers;
+  }
+
+  async scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
+    const range = this.connection.names.entriesBelow(prefix, cursor);
+    const { kvs, more } = await this.connection.range({ ...range, keys_only: true, limit });
+    const keys = kvs.map(({ key }) => this.connection.names.entryKey(key));
+    const entries = (await this.read(keys)).filter((entry) => entry !== null);
+    const last = keys.at(-1);
+    return more && last !== undefined ? { entries, cursor: last } : { entries };
+  }
+
+  async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
+    const watch = new StateWatch(this, this.connection, this.clock, prefix, listener);
+    await watch.open();
+    this.watches.add(watch);
+    return {
+      close: async () => {
+        this.watches.delete(watch);
+        watch.close();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const watch of this.watches) watch.close();
+    this.watches.clear();
+  }
+
+  private async readChunk(keys: readonly string[]): Promise<(IKeyValue | undefined)[]> {
+    const { response } = await this.connection.txn({
+      success: keys.map((key) => read(this.connection.names.entry(key))),
+    });
+    return keys.map((_, n) => found(response.responses[n])[0]);
+  }
+
+  /** `0`: it is over, or less than a second is left, which the server does not tell apart. */
+  private async leftMs(lease: string): Promise<number> {
+    return Number((await this.connection.timeToLive(lease)).TTL) * 1_000;
+  }
+
+  private async writeChunk(
+    writes: readonly StateWrite[],
+    known: readonly Known[] = [],
+  ): Promise<WriteAnswer[]> {
+    const parts = await Promise.all(writes.map((write, n) => this.partsOf(write, known[n])));
+    const { response, resent } = await this.connection.txn(together(parts.map(writeStep)));
+    const told = apart(response, parts.length).map((answer, n) =>
+      answerOf(answer, parts[n]!, response.header.revision, resent),
+    );
+    const asked = told.flatMap((one, n) => ('status' in one ? [] : [n]));
+    if (asked.length === 0) return told as WriteAnswer[];
+    if (known.length > 0 && known.every(({ rounds }) => rounds >= MAX_ROUNDS)) throw new Error(RESTLESS);
+    const next = await Promise.all(asked.map((n) => this.learn(parts[n]!, known[n], told[n] as Asked)));
+    const again = await this.writeChunk(
+      asked.map((n) => writes[n]!),
+      next,
+    );
+    asked.forEach((n, place) => (told[n] = again[place]!));
+    return told as WriteAnswer[];
+  }
+
+  /** What a write needs to know before it is sent again: the first answer told it. */
+  private async learn(parts: WriteParts, known: Known | undefined, asked: Asked): Promise<Known> {
+    const rounds = (known?.rounds ?? 0) + 1;
+    if (asked.ask === 'presence') return { ...known, rounds, present: !parts.present };
+    const { grantedTTL } = await this.connection.timeToLive(asked.lease);
+    const fenceLease = await this.fenceLease(Math.max(0, Number(grantedTTL)) * 1_000);
+    return { present: parts.present, rounds, fenceLease };
+  }
+
+  private async partsOf(write: StateWrite, known?: Known): Promise<WriteParts> {
+    const { names } = this.connection;
+    const { key, value, ttl } = write;
+    const lives = typeof ttl === 'number' && value !== null;
+    const [lease, fenceLease] = await Promise.all([
+      value === null ? this.fences.lease(FENCE_KEPT_MS) : lives ? this.ttls.lease(ttl) : FOREVER,
+      lives ? this.fenceLease(ttl) : known?.fenceLease,
+    ]);
+    return {
+      ...{ entry: names.entry(key), fence: names.fence(key), deletion: names.deletion(key) },
+      ...{ write, lease, fenceLease, present: known?.present ?? true },
+    };
+  }
+
+  /** Few different lengths, so that few leases serve all fences. */
+  private fenceLease(ttlMs: number): Promise<string> {
+    let ms = FENCE_KEPT_MS;
+    while (ms < ttlMs + FENCE_KEPT_MS) ms *= 2;
+    return this.fences.lease(ms);
+  }
+}
+
+function answerOf(answer: Answer, parts: WriteParts, revision: string, resent: boolean): WriteAnswer | Asked {
+  let at = answer;
+  for (const stage of stagesOf(parts)) {
+    const [kv] = found(at.responses[0]);
+    if (stage === 'decided') {
+      if (at.succeeded) return { status: 'written', version: revision };
+      return { status: 'conflict', version: kv?.mod_revision ?? null, ...(resent ? { resent } : undefined) };
+    }
+    if (at.succeeded) {
+      if (stage === 'again') return { status: 'written', version: kv!.mod_revision };
+      if (stage === 'fenced') return { status: 'fenced', token: tokenOf(kv!.value) };
+      return { ask: stage, lease: kv?.lease ?? FOREVER };
+    }
+    at = at.responses[0]!.response_txn;
+  }
+  return { status: 'failed', cause: new Error('etcd answered a write in no way that is known') };
+}
+
+function entryOf(
+  key: string,
+  kv: IKeyValue | undefined,
+  left: ReadonlyMap<string, number>,
+): StoredEntry | null {
+  if (kv === undefined) return null;
+  const entry = { key, value: valueOf(kv.value), version: kv.mod_revision };
+  const leftMs = left.get(kv.lease);
+  if (leftMs === undefined) return entry;
+  return leftMs < 0 ? null : { ...entry, expiresInMs: Math.max(leftMs, 1) };
+}
+
+/** As few requests as the server's limit allows. */
+function chunksOf(writes: readonly StateWrite[]): StateWrite[][] {
+  const chunks: StateWrite[][] = [];
+  let bytes = Infinity;
+  for (const write of writes) {
+    const size = Buffer.byteLength(write.key) * 4 + Buffer.byteLength(write.value ?? '') + 300;
+    if (bytes + size > MAX_REQUEST_BYTES) {
+      chunks.push([]);
+      bytes = 0;
+    }
+    chunks.at(-1)!.push(write);
+    bytes += size;
+  }
+  return chunks;
+}
+
+/** Calls for all items, so many at a time; the answers in the order of the items. */
+async function inTurns<I, A>(
+  items: readonly I[],
+  atOnce: number,
+  call: (item: I) => Promise<A>,
+): Promise<A[]> {
+  const answers: A[] = [];
+  for (let at = 0; at < items.length; at += atOnce) {
+    answers.push(...(await Promise.all(items.slice(at, at + atOnce).map(call))));
+  }
+  return answers;
+}

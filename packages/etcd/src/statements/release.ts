@@ -1,0 +1,63 @@
+/**
+ * Release and cancel, one or two steps each.
+ *
+ * The key is deleted only if it is the very one that was granted: by the revision that created it, or, where that is
+ * not known, by the claim in its value. The oldest key that is left holds the lock from then on. Where the releaser
+ * knows who that is, the notice for it goes along in the same step, under the lease of the key that is deleted: as
+ * long as the key was there, so was its lease, and a put under a lease that is over would fail the whole transaction.
+ */
+import type { ICompare } from 'etcd3';
+import { boundsOf } from '../lock-value.js';
+import type { KeyRange } from '../names.js';
+import { createdBy, nested, oldest, put, remove, valueBetween, type Step } from './txn.js';
+
+/** How many waiting claims a releaser reads, and tells its successor of. */
+const QUEUE_SHOWN = 16;
+
+/** The key is this claim's: by its revision, or by its value. */
+export function isOwn(name: Buffer, claim: string, created: bigint | undefined): ICompare[] {
+  return created === undefined ? valueBetween(name, boundsOf(claim)) : [createdBy(name, created)];
+}
+
+/** Answers: succeeded → the deleted key, the oldest keys that are left; else there was nothing to delete. */
+export function letGo(lock: KeyRange, name: Buffer, own: ICompare[]): Step {
+  return { compare: own, success: [remove(name), oldest(lock, QUEUE_SHOWN)] };
+}
+
+/** A notice that goes along with a release. */
+export interface Along {
+  /** The key of the next claim, and the revision that created it. */
+  readonly next: Buffer;
+  readonly created: bigint;
+  readonly notice: { readonly name: Buffer; readonly value: Buffer; readonly lease: string };
+}
+
+/**
+ * Answers: succeeded → handed over and told. Else, in the nested answer, as `letGo`: the next one is not there any
+ * more.
+ */
+export function handOver(lock: KeyRange, name: Buffer, own: ICompare[], along: Along): Step {
+  const { name: to, value, lease } = along.notice;
+  return {
+    compare: [...own, createdBy(along.next, along.created)],
+    success: [remove(name), put(to, value, lease)],
+    failure: [nested(letGo(lock, name, own))],
+  };
+}
+
+/**
+ * Leaves a tombstone, whose value says when it ends; one that ends later stays as it is.
+ */
+export function entomb(tombstone: Buffer, endsAt: string, lease: string): Step {
+  const value = Buffer.from(endsAt);
+  return {
+    compare: [{ key: tombstone, target: 'Value', result: 'Greater', value }],
+    success: [],
+    failure: [put(tombstone, value, lease)],
+  };
+}
+
+/** Tells a process that one of its claims holds the lock. Answers nothing of interest. */
+export function tell({ name, value, lease }: Along['notice']): Step {
+  return { compare: [], success: [put(name, value, lease)] };
+}

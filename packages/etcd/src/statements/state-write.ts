@@ -1,0 +1,155 @@
+/**
+ * Write, one transaction per entry.
+ *
+ * Flow: the last write was this very one → its version again; a larger token of the same lock wrote last → fenced; the
+ * caller took an entry for present that is not, or the other way round, or has no lease yet for its fence → asked back;
+ * the expectation does not hold → conflict; else written.
+ *
+ * An entry's value begins with the id of its write. What must outlive the entry stands beside it, under leases of its
+ * own: its fence, and the id of the write that deleted it.
+ */
+import type { ICompare, IRequestOp } from 'etcd3';
+import type { StateWrite } from '@guard/core';
+import { boundsAbove, boundsOfWrite, entryValue, fenceText } from '../state-value.js';
+import { createdBy, isAbsent, nested, put, read, remove, valueBetween, type Step } from './txn.js';
+
+/** What the step of a write is made of. */
+export interface WriteParts {
+  readonly entry: Buffer;
+  readonly fence: Buffer;
+  readonly deletion: Buffer;
+  readonly write: StateWrite;
+  /** Lease of the entry, where it has a ttl; of the id of a deletion. */
+  readonly lease: string;
+  /** Lease of a fence that is to outlive an entry with a ttl; `undefined`: there is none yet. */
+  readonly fenceLease: string | undefined;
+  /**
+   * For a write that keeps the ttl of whatever is there: whether it takes something to be there. A request names a
+   * value once, because a value may be most of what the server takes.
+   */
+  readonly present: boolean;
+}
+
+/** No lease: it does not end. */
+export const FOREVER = '0';
+
+/** What a write came to, in the order of its flow: how many nested answers deep. */
+export type Stage = 'again' | 'fenced' | 'presence' | 'lease' | 'decided';
+
+/** The stages of a write, outermost first. */
+export function stagesOf({ write, fenceLease }: Pick<WriteParts, 'write' | 'fenceLease'>): readonly Stage[] {
+  const stages: Stage[] = ['again'];
+  if (write.fence !== undefined) stages.push('fenced');
+  if (isKept(write) && write.expect === 'any') stages.push('presence');
+  if (isKept(write) && write.fence !== undefined && fenceLease === undefined) stages.push('lease');
+  return [...stages, 'decided'];
+}
+
+/**
+ * Each stage that succeeded answers by one read: of the entry or deletion, the fence, the entry, the entry. `decided` answers what
+ * was put, or reads the entry where the expectation did not hold. A stage that failed answers with the next one.
+ */
+export function writeStep(parts: WriteParts): Step {
+  return stagesOf(parts).reduceRight<Step | undefined>((next, stage) => {
+    const step = stageStep(stage, parts);
+    return next === undefined ? step : { ...step, failure: [nested(next)] };
+  }, undefined)!;
+}
+
+function stageStep(stage: Stage, parts: WriteParts): Step {
+  const { entry, fence, deletion, write, present } = parts;
+  switch (stage) {
+    case 'again':
+      return write.value === null
+        ? { compare: [hasValue(deletion, write.writeId), isAbsent(entry)], success: [bare(deletion)] }
+        : {
+            compare: valueBetween(entry, boundsOfWrite(write.writeId)),
+            success: [bare(entry)],
+          };
+    case 'fenced': {
+      const { lock, token } = write.fence!;
+      return { compare: valueBetween(fence, boundsAbove(lock, token)), success: [read(fence)] };
+    }
+    case 'presence':
+      return { compare: [present ? isAbsent(entry) : exists(entry)], success: [bare(entry)] };
+    case 'lease':
+      return { compare: [isAbsent(fence), leased(entry, 'NotEqual')], success: [bare(entry)] };
+    case 'decided':
+      return {
+        compare: expectation(entry, write),
+        success: [...entryOps(parts), ...fenceOps(parts)],
+        failure: [bare(entry)],
+      };
+  }
+}
+
+function expectation(entry: Buffer, { expect }: StateWrite): ICompare[] {
+  if (expect === 'any') return [];
+  if (expect === 'absent') return [isAbsent(entry)];
+  const isRevision = /^[1-9]\d{0,18}$/.test(expect.version);
+  // A version that no entry of this store can have.
+  if (!isRevision) return [isAbsent(entry), exists(entry)];
+  return [{ key: entry, target: 'Mod', result: 'Equal', mod_revision: expect.version }];
+}
+
+function entryOps({ entry, deletion, write, lease, present }: WriteParts): IRequestOp[] {
+  const { value, writeId, ttl, expect } = write;
+  if (value === null) return [remove(entry), put(deletion, Buffer.from(writeId), lease)];
+  const text = entryValue(writeId, value);
+  if (ttl !== 'keep') return [put(entry, text, ttl === 'none' ? FOREVER : lease)];
+  const isThere = expect === 'any' ? present : expect !== 'absent';
+  return [
+    isThere ? { request_put: { key: entry, value: text, ignore_lease: true } } : put(entry, text, FOREVER),
+  ];
+}
+
+/** The fence lasts at least as long as the entry and a while. One that is there stays, unless a new one is written. */
+function fenceOps({ entry, fence, write, lease, fenceLease = FOREVER }: WriteParts): IRequestOp[] {
+  const { ttl, value } = write;
+  const token = write.fence && Buffer.from(fenceText(write.fence.lock, write.fence.token));
+  if (value !== null && ttl === 'keep') {
+    if (token === undefined) return [];
+    return [
+      nested({
+        compare: [exists(fence)],
+        success: [{ request_put: { key: fence, value: token, ignore_lease: true } }],
+        failure: [
+          nested({
+            compare: [leased(entry, 'Equal')],
+            success: [put(fence, token, FOREVER)],
+            failure: [put(fence, token, fenceLease)],
+          }),
+        ],
+      }),
+    ];
+  }
+  const until = value === null ? lease : ttl === 'none' ? FOREVER : fenceLease;
+  if (token !== undefined) return [put(fence, token, until)];
+  return [
+    nested({
+      compare: [exists(fence)],
+      success: [{ request_put: { key: fence, ignore_value: true, lease: until } }],
+    }),
+  ];
+}
+
+function isKept({ ttl, value }: StateWrite): boolean {
+  return ttl === 'keep' && value !== null;
+}
+
+function exists(key: Buffer): ICompare {
+  return { ...createdBy(key, 0n), result: 'Greater' };
+}
+
+function hasValue(key: Buffer, value: string): ICompare {
+  return { key, target: 'Value', result: 'Equal', value: Buffer.from(value) };
+}
+
+/** Whether it stands under no lease; a key that is not there stands under none. */
+function leased(key: Buffer, none: 'Equal' | 'NotEqual'): ICompare {
+  return { key, target: 'Lease', result: none, lease: '0' };
+}
+
+function bare(key: Buffer): IRequestOp {
+  return { request_range: { key, keys_only: true } };
+}

@@ -1,0 +1,13 @@
+/**
+ * The contract suites of the ports on a real etcd. The cases of guards are in `guard-contract.spec.ts`.
+ */
+import { describeLockBackend, describeRunStore, describeStateStore } from '@guard/testing';
+import { stopServer } from './support/place.js';
+import { sideBySide } from './support/runners.js';
+import { locks, runs, state } from './support/suites.js';
+
+afterAll(stopServer);
+
+describeLockBackend({ runner: sideBySide, ...locks });
+describeStateStore({ runner: sideBySide, ...state });
+describeRunStore({ runner: sideBySide, ...runs });

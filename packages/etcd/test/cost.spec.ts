@@ -1,0 +1,119 @@
+/** What locks cost, counted by the server itself. */
+import { systemRandom, type Claim } from '@guard/core';
+import { etcdLocks } from '../src/index.js';
+import { server, stopServer } from './support/place.js';
+import { keysOf, Stage } from './support/stage.js';
+
+afterAll(stopServer);
+
+/** How many requests of each kind the server has started on, and how many keep-alives it has read. */
+async function counts(url: string): Promise<Record<'Txn' | 'Range' | 'LeaseGrant' | 'KeepAlive', number>> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const of = (metric: string, method: string): number => {
+    const found = new RegExp(`^${metric}\\{grpc_method="${method}".*\\} (.+)$`, 'm').exec(text);
+    return Number(found?.[1] ?? 0);
+  };
+  return {
+    Txn: of('grpc_server_started_total', 'Txn'),
+    Range: of('grpc_server_started_total', 'Range'),
+    LeaseGrant: of('grpc_server_started_total', 'LeaseGrant'),
+    KeepAlive: of('grpc_server_msg_received_total', 'LeaseKeepAlive'),
+  };
+}
+
+describe('The server counts', () => {
+  it('[C1] one transaction for an acquire of a free lock, one for its release, and nothing else', async () => {
+    await using stage = new Stage();
+    const [url] = (await server()).urls;
+    const { guard } = stage.process([url!]);
+    await (await guard.acquire('warm')).release();
+    const before = await counts(url!);
+    for (let n = 0; n < 50; n += 1) await (await guard.acquire(`c${n}`)).release();
+    const after = await counts(url!);
+    expect([after.Txn - before.Txn, after.Range - before.Range]).toEqual([100, 0]);
+    expect(after.LeaseGrant - before.LeaseGrant).toBe(0);
+    expect(after.KeepAlive - before.KeepAlive).toBeLessThan(10);
+  });
+
+  it('[C2] [B35] few transactions for many locks at once, and grants each key once', async () => {
+    await using stage = new Stage();
+    const [url] = (await server()).urls;
+    const { guard } = stage.process([url!]);
+    await (await guard.acquire('warm')).release();
+    const before = await counts(url!);
+    const locks = await Promise.all(Array.from({ length: 256 }, (_, n) => guard.acquire(`b${n}`)));
+    const after = await counts(url!);
+    expect(after.Txn - before.Txn).toBeLessThan(64);
+    const tries = await Promise.all(Array.from({ length: 256 }, (_, n) => guard.tryAcquire(`b${n % 8}`)));
+    expect(tries.filter((lock) => lock !== null)).toEqual([]);
+    await Promise.all(locks.map((lock) => lock.release()));
+  });
+
+  it('[C3] one keep-alive for all locks of a period, however many they are', async () => {
+    await using stage = new Stage();
+    const [url] = (await server()).urls;
+    const { guard } = stage.process([url!]);
+    const locks = await Promise.all(
+      Array.from({ length: 500 }, (_, n) => guard.acquire(`h${n}`, { ttl: '3s' })),
+    );
+    const before = await counts(url!);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const after = await counts(url!);
+    expect(locks.every((lock) => lock.isHeld())).toBe(true);
+    expect(after.KeepAlive - before.KeepAlive).toBeLessThanOrEqual(15);
+    expect(after.Txn - before.Txn).toBe(0);
+  });
+
+  it('[C4] about two transactions for each hand-over between two processes', async () => {
+    await using stage = new Stage();
+    const [url] = (await server()).urls;
+    const guards = [stage.process([url!]).guard, stage.process([url!]).guard];
+    for (const guard of guards) await (await guard.acquire('warm')).release();
+    const rounds = 10;
+    const worker = async (n: number): Promise<void> => {
+      for (let round = 0; round < rounds; round += 1) {
+        const lock = await guards[n % 2]!.acquire('handed');
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        await lock.release();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    const before = await counts(url!);
+    await Promise.all(Array.from({ length: 8 }, (_, n) => worker(n)));
+    const after = await counts(url!);
+    const perHandOver = (after.Txn - before.Txn) / (8 * rounds);
+    expect(perHandOver).toBeLessThan(2.6);
+  });
+});
+
+describe('One transaction', () => {
+  it('[S1] grants a lock twice where two claims on it stand in it, which is why the port forbids that', async () => {
+    await using stage = new Stage();
+    const { client } = stage.process((await server()).urls);
+    const locks = etcdLocks(client);
+    stage.ends(() => locks.close());
+    const claim = (id: string): Claim => {
+      const key = `${stage.namespace}/lock/twice`;
+      const times = { ttlMs: 2_000, ticketTtlMs: 2_000 };
+      return { key, id, ...times, wait: false, session: 's', holder: { label: id } };
+    };
+    const answers = await locks.acquire([claim(systemRandom.id()), claim(systemRandom.id())]);
+    expect(answers.map(({ status }) => status)).toEqual(['granted', 'granted']);
+    // Guards keep the rule: of many tries that are made at once, one is granted.
+    const { guard } = stage.process((await server()).urls);
+    const tries = await Promise.all(Array.from({ length: 40 }, () => guard.tryAcquire('once')));
+    expect(tries.filter((lock) => lock !== null)).toHaveLength(1);
+  });
+
+  it('uses names of keys again, so that the index of the server does not grow with the claims of a lock', async () => {
+    await using stage = new Stage();
+    const { guard, client } = stage.process((await server()).urls);
+    const first = await guard.acquire('named');
+    const names = await keysOf(client, stage.namespace, 'named');
+    await first.release();
+    for (let n = 0; n < 20; n += 1) await (await guard.acquire('named')).release();
+    const last = await guard.acquire('named');
+    expect(await keysOf(client, stage.namespace, 'named')).toEqual(names);
+    expect(last.token).toBeGreaterThan(first.token);
+  });
+});

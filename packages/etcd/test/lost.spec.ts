@@ -1,0 +1,93 @@
+/** What others do to keys and leases, and processes that are gone: who holds a lock learns that it does not any more. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { server, stopServer } from './support/place.js';
+import { failureOf, keysOf, Stage, until } from './support/stage.js';
+
+afterAll(stopServer);
+
+describe('A lock is told to be lost', () => {
+  it('[L1] [B26] where its key was deleted by hand, at the next renewal, and its waiter has it', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const [a, b] = [stage.process(urls), stage.process(urls)];
+    const lock = await a.guard.acquire('k', { ttl: '3s' });
+    const waiting = b.guard.acquire('k', { ttl: '3s', wait: '10s' });
+    await until('the ticket stands', async () => (await keysOf(a.client, stage.namespace, 'k')).length === 2);
+    const [name] = await keysOf(a.client, stage.namespace, 'k');
+    await a.client.delete().key(name!);
+    await until('the loss', () => lock.signal.aborted, 3_000);
+    expect(lock.isHeld()).toBe(false);
+    const next = await waiting;
+    expect(next.token).toBeGreaterThan(lock.token);
+    expect(await lock.release()).toBe('lost');
+    expect(next.isHeld()).toBe(true);
+  });
+
+  it('[L1] [B25] where its lease was revoked, with every other lock under it; new ones get a new lease', async () => {
+    await using stage = new Stage();
+    const { guard, client } = stage.process((await server()).urls);
+    const locks = [await guard.acquire('r1', { ttl: '3s' }), await guard.acquire('r2', { ttl: '3s' })];
+    const [name] = await keysOf(client, stage.namespace, 'r1');
+    const { kvs } = await client.getAll().prefix(name!).exec();
+    await client.leaseClient.leaseRevoke({ ID: kvs[0]!.lease });
+    await until('the losses', () => locks.every((lock) => lock.signal.aborted), 3_000);
+    const again = await guard.acquire('r1', { ttl: '3s' });
+    expect(again.token).toBeGreaterThan(locks[1]!.token);
+    await sleep(1_500);
+    expect(again.isHeld()).toBe(true);
+  });
+
+  it('[S5] [B28] and an extension of it creates nothing', async () => {
+    await using stage = new Stage();
+    const { guard, client } = stage.process((await server()).urls);
+    const lock = await guard.acquire('e', { ttl: '3s' });
+    const [name] = await keysOf(client, stage.namespace, 'e');
+    await client.delete().key(name!);
+    expect((await failureOf(lock.extend('1m'))).code).toBe('lock-lost');
+    expect(await keysOf(client, stage.namespace, 'e')).toEqual([]);
+  });
+});
+
+describe('A process that is gone', () => {
+  it('[L2] [B34] with a ticket that was handed the lock holds up the next one for its ticket’s life only', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const [holder, gone, next] = [stage.process(urls), stage.process(urls), stage.process(urls)];
+    const lock = await holder.guard.acquire('q', { ttl: '2s' });
+    const lost = gone.guard.acquire('q', { ttl: '2s', wait: '20s' });
+    lost.catch(() => undefined);
+    await until('its ticket', async () => (await keysOf(holder.client, stage.namespace, 'q')).length === 2);
+    const waiting = next.guard.acquire('q', { ttl: '2s', wait: '20s' });
+    await until('the next', async () => (await keysOf(holder.client, stage.namespace, 'q')).length === 3);
+    gone.client.close();
+    await lock.release();
+    const startedMs = performance.now();
+    expect((await waiting).isHeld()).toBe(true);
+    // Its ticket's ttl and the granularity, and a third of a ticket's life until the next one asks.
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    await gone.guard.close();
+    await lost.catch(() => undefined);
+  });
+
+  it('[S6] [B29] whose client was closed says unavailable or closed, and never busy', async () => {
+    await using stage = new Stage();
+    const { guard, client } = stage.process((await server()).urls);
+    await (await guard.acquire('c')).release();
+    client.close();
+    expect((await failureOf(guard.tryAcquire('c'))).code).toBe('unavailable');
+    expect((await failureOf(guard.state.get('c'))).code).toBe('unavailable');
+  });
+});
+
+describe('A claim that does not wait', () => {
+  it('[B33] leaves no key behind', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const [a, b] = [stage.process(urls), stage.process(urls)];
+    const lock = await a.guard.acquire('t');
+    expect(await b.guard.tryAcquire('t')).toBeNull();
+    expect(await keysOf(a.client, stage.namespace, 't')).toHaveLength(1);
+    await lock.release();
+    expect(await keysOf(a.client, stage.namespace, 't')).toEqual([]);
+  });
+});

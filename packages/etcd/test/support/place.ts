@@ -1,0 +1,39 @@
+/**
+ * One etcd for a spec file, and connections to it. It starts when the first case asks for it: cases that run side by
+ * side do not wait for hooks.
+ */
+import { startEtcd, type EtcdGroup } from '@guard/testing/servers';
+import { Etcd3 } from 'etcd3';
+import type { EtcdClient } from '../../src/index.js';
+
+let starting: Promise<EtcdGroup> | undefined;
+
+export function server(): Promise<EtcdGroup> {
+  return (starting ??= startEtcd());
+}
+
+export async function stopServer(): Promise<void> {
+  await (await starting)?.stop();
+}
+
+/** A first connection, further ones on demand, and an end for all of them. */
+export async function placeOf<T extends { close(): Promise<void> }>(
+  make: (client: EtcdClient) => T,
+): Promise<{ readonly first: T; connect(): Promise<T>; cleanup(): Promise<void> }> {
+  const { urls } = await server();
+  const clients: Etcd3[] = [];
+  const made: T[] = [];
+  const connect = (): Promise<T> => {
+    const client = new Etcd3({ hosts: [...urls] });
+    clients.push(client);
+    const one = make(client);
+    made.push(one);
+    return Promise.resolve(one);
+  };
+  const first = await connect();
+  const cleanup = async (): Promise<void> => {
+    await Promise.all(made.map((one) => one.close()));
+    for (const client of clients) client.close();
+  };
+  return { first, connect, cleanup };
+}

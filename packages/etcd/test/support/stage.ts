@@ -1,0 +1,82 @@
+/** What the tests on real faults share: guards on clients, a plain client to do things to the server, and patience. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  createGuard,
+  GuardError,
+  systemRandom,
+  type Guard,
+  type LockBackend,
+  type StateStore,
+} from '@guard/core';
+import { Etcd3, type IOptions } from 'etcd3';
+import { etcdLocks, etcdState } from '../../src/index.js';
+
+/** A guard with what it stands on. */
+export interface Process {
+  readonly guard: Guard;
+  readonly locks: LockBackend;
+  readonly state: StateStore;
+  readonly client: Etcd3;
+}
+
+/** What a test made, ended in the reverse order. */
+export class Stage implements AsyncDisposable {
+  readonly namespace = `t-${systemRandom.id()}`;
+  readonly #ends: (() => unknown)[] = [];
+
+  /** Ends this with the test. */
+  ends(end: () => unknown): void {
+    this.#ends.push(end);
+  }
+
+  /** A guard on a client of its own. All guards of a test share a namespace. */
+  process(urls: readonly string[], options: IOptions = {}): Process {
+    const client = this.client(urls, options);
+    const locks = etcdLocks(client);
+    const state = etcdState(client);
+    this.ends(() => Promise.all([locks.close(), state.close()]));
+    const guard = createGuard({ locks, state, namespace: this.namespace, grace: '1s' });
+    this.ends(() => guard.close());
+    return { guard, locks, state, client };
+  }
+
+  client(urls: readonly string[], options: IOptions = {}): Etcd3 {
+    const client = new Etcd3({ ...options, hosts: [...urls] });
+    this.ends(() => client.close());
+    return client;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const end of this.#ends.reverse()) await end();
+  }
+}
+
+/** The keys of a lock, oldest first. */
+export async function keysOf(client: Etcd3, namespace: string, key: string): Promise<string[]> {
+  const prefix = `guard/l/${namespace}/lock/${key}\0`;
+  const { kvs } = await client.getAll().prefix(prefix).sort('Create', 'Ascend').exec();
+  return kvs.map((kv) => kv.key.toString());
+}
+
+/** Waits until `look` says yes. */
+export async function until(
+  what: string,
+  look: () => boolean | Promise<boolean>,
+  withinMs = 20_000,
+): Promise<void> {
+  for (const end = performance.now() + withinMs; ;) {
+    if (await look()) return;
+    if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
+    await sleep(10);
+  }
+}
+
+/** The error of a promise that has to reject. */
+export async function failureOf(promise: Promise<unknown>): Promise<GuardError> {
+  const error = await promise.then(
+    (value) => new Error(`fulfilled with ${String(value)}`),
+    (reason: unknown) => reason as Error,
+  );
+  if (GuardError.is(error)) return error;
+  throw error;
+}
