@@ -141,6 +141,8 @@ export type { OnCrash } from './machine/run-move.js';
 export { SingleRun, singleRun } from './decorator/single-run.js';
 export { Locked, locked } from './decorator/locked.js';
 export { bindGuard, setDefaultGuard } from './decorator/binding.js';
+export { scheduleBeside } from './decorator/beside.js';
+export type { Beside } from './decorator/beside.js';
 export { guardedMethods } from './decorator/registry.js';
 export type { SingleRunOptions } from './decorator/single-run-options.js';
 export type { LockedOptions } from './decorator/locked.js';

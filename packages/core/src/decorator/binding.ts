@@ -8,7 +8,8 @@ import { processState } from '../runtime/context.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { checkFunction } from '../value/options.js';
 import { type GuardedMethod, guardedMethods, nameOf } from './registry.js';
-import { settingsOf, type SingleRunOptions } from './single-run-options.js';
+import { scheduleBeside } from './beside.js';
+import { hasSchedule, settingsOf, type SingleRunOptions } from './single-run-options.js';
 
 /** Tasks that were registered for decorated methods, by guard and name. */
 const registered = new WeakMap<
@@ -59,6 +60,7 @@ function register(method: GuardedMethod, instance: object, guard: Guard): void {
     const message = `two methods are the task '${name}': give one of them another 'name'`;
     throw new GuardError('invalid-argument', message);
   }
+  checkOneSchedule(name, method);
   const { compensate, ...settings } = settingsOf(method.options as SingleRunOptions);
   const undo = compensate?.bind(instance);
   guard.task<unknown, unknown>(
@@ -72,6 +74,14 @@ function register(method: GuardedMethod, instance: object, guard: Guard): void {
     (_run, input) => method.original.apply(instance, argumentsOf(input) as unknown[]) as unknown,
   );
   tasks.set(name, { method, type });
+}
+
+/** Two timers for one method would both be right, and neither would know of the other. */
+function checkOneSchedule(name: string, { options, wrapper }: GuardedMethod): void {
+  if (!hasSchedule(options as SingleRunOptions) || wrapper === undefined) return;
+  if (scheduleBeside(wrapper) === undefined) return;
+  const message = `the method ${name} has two schedules: its own, and that of another decorator; take one away`;
+  throw new GuardError('invalid-argument', message);
 }
 
 /** A list is the arguments, anything else is the only one. */

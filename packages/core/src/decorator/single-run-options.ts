@@ -1,6 +1,9 @@
 /** Options of `@SingleRun`, checked while the class is being defined. */
 import type { Run, RunSettings } from '../api/run.js';
+import type { ScheduleOptions } from '../api/schedule.js';
 import { policyOf, TASK_OPTIONS } from '../facade/run-options.js';
+import { SCHEDULE_OPTIONS, scheduleOf } from '../facade/schedule-options.js';
+import { GuardError } from '../value/error.js';
 import type { Key } from '../value/key.js';
 import { encodeKey } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
@@ -11,7 +14,8 @@ import type { GuardSource } from './registry.js';
 export interface SingleRunOptions<
   A extends readonly unknown[] = AnyArguments,
   B extends readonly unknown[] = AnyArguments,
-> extends RunSettings {
+>
+  extends RunSettings, ScheduleOptions {
   /** Name of the task. Default: `Class.method`, of the class that defines the method. */
   readonly name?: string;
   /** Identity of the run, of the arguments. Runs of one key never happen twice, and have a lock of their own. */
@@ -42,12 +46,41 @@ export function checkSingleRun(decorator: string, options: SingleRunOptions): vo
   if (compensate !== undefined) checkFunction('compensate', compensate);
   // The guard's own defaults are not known yet: only what holds for every guard is refused here.
   policyOf({ ...settingsOf(options), key }, { ttlMs: 30_000, minTtlMs: 1, onUnavailable: 'throw' });
+  if (scheduleOf(name ?? decorator, options) === undefined || options.guard === undefined) return;
+  throw new GuardError(
+    'invalid-argument',
+    `${decorator}: a schedule needs a guard that is bound to the instance (bindGuard), not the option 'guard'`,
+  );
+}
+
+/**
+ * Refuses a schedule on what nobody could call at its instants.
+ *
+ * @throws GuardError `invalid-argument`.
+ */
+export function checkScheduled(what: string, options: SingleRunOptions, argumentCount: number): void {
+  if (!hasSchedule(options) || argumentCount === 0) return;
+  throw new GuardError('invalid-argument', `${what} has a schedule, so it cannot have arguments`);
+}
+
+/** Whether Guard's own timer runs the method. */
+export function hasSchedule({ cron, every }: SingleRunOptions): boolean {
+  return cron !== undefined || every !== undefined;
 }
 
 /** The options without what belongs to the decorator alone. */
 export function settingsOf(
   options: SingleRunOptions,
-): RunSettings & { readonly compensate?: SingleRunOptions['compensate'] } {
+): RunSettings & ScheduleOptions & { readonly compensate?: SingleRunOptions['compensate'] } {
   const { name: _name, key: _key, input: _input, guard: _guard, ...settings } = options;
   return settings;
+}
+
+/** The settings of one call: a call of a method with a schedule of its own is a call, not an occurrence. */
+export function callSettingsOf(
+  options: SingleRunOptions,
+): RunSettings & { readonly compensate?: SingleRunOptions['compensate'] } {
+  const settings = Object.entries(settingsOf(options));
+  const scheduled: readonly string[] = SCHEDULE_OPTIONS;
+  return Object.fromEntries(settings.filter(([name]) => !scheduled.includes(name)));
 }

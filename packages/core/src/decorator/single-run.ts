@@ -14,7 +14,14 @@ import {
   type Promising,
 } from './method.js';
 import { type GuardedMethod, guardFor, nameOf, remember } from './registry.js';
-import { checkSingleRun, settingsOf, type SingleRunOptions } from './single-run-options.js';
+import { scheduleBeside } from './beside.js';
+import {
+  callSettingsOf,
+  checkScheduled,
+  checkSingleRun,
+  hasSchedule,
+  type SingleRunOptions,
+} from './single-run-options.js';
 
 /**
  * Runs the method once, on one node at a time.
@@ -22,6 +29,11 @@ import { checkSingleRun, settingsOf, type SingleRunOptions } from './single-run-
  * Without `key`, `window` or a schedule only the lock guards: two calls never overlap, on whatever nodes; but a call
  * that comes after the first one has finished runs again. That does *not* protect a short task from a second node
  * whose timer fires a moment later: give it a `key` or a `window`, which make the run itself unique.
+ *
+ * With `cron` or `every` Guard's own timer calls the method on one node, once for each instant, as soon as the instance
+ * is bound (`bindGuard`) and the guard is started; a call by hand is then a plain call. Beside `@Cron` or `@Interval`
+ * of @nestjs/schedule their timer stays, and each call is named by the instant it stands for, so that of all nodes one
+ * runs it; a call by hand is then taken for the last instant.
  *
  * A call that is skipped returns `undefined`, so without `onDuplicate` only methods that promise nothing are accepted.
  * With `'throw'` it throws `run-skipped`; with `'result'` it returns the recorded result, and throws `run-skipped`
@@ -52,6 +64,7 @@ export function SingleRun(
   checkCalled('@SingleRun', more);
   checkSingleRun('@SingleRun', options);
   return methodDecorator('SingleRun', (place) => {
+    checkScheduled(`the method ${String(place.key)}`, options, place.original.length);
     const method = methodOf(place, options);
     method.wrapper = wrapperOf(method, options);
     remember(place, method);
@@ -84,6 +97,9 @@ export function singleRun(options: SingleRunOptions & { readonly name: string },
   checkSingleRun('singleRun', options);
   checkFunction('work', work);
   encodeKey('name', options.name);
+  if (hasSchedule(options)) {
+    throw new GuardError('invalid-argument', `singleRun has no timer: give the schedule to guard.task`);
+  }
   return lookingLike(
     work,
     wrapperOf(methodOf({ original: work, key: work.name, isStatic: false }, options), options),
@@ -105,7 +121,7 @@ function wrapperOf(method: GuardedMethod, options: SingleRunOptions): AnyMethod 
     const guard = guardFor(method, this);
     const name = nameOf(method, this);
     const work = (): unknown => method.original.apply(this, args) as unknown;
-    const outcome = await guard.run(name, runOptions(options, this, args), work);
+    const outcome = await guard.run(name, runOptions(method, options, this, args), work);
     if (outcome.status === 'completed') return outcome.value;
     if (options.onDuplicate === undefined || options.onDuplicate === 'skip') return undefined;
     const { reason, run } = outcome;
@@ -114,11 +130,18 @@ function wrapperOf(method: GuardedMethod, options: SingleRunOptions): AnyMethod 
   };
 }
 
-function runOptions(options: SingleRunOptions, self: unknown, args: readonly unknown[]): RunOptions {
-  const { compensate, ...settings } = settingsOf(options);
+function runOptions(
+  method: GuardedMethod,
+  options: SingleRunOptions,
+  self: unknown,
+  args: readonly unknown[],
+): RunOptions {
+  const { compensate, ...settings } = callSettingsOf(options);
   const undo = compensate?.bind(self);
+  const isNamed = options.key !== undefined || options.window !== undefined || hasSchedule(options);
   return {
     ...settings,
+    ...(isNamed || method.wrapper === undefined ? {} : scheduleBeside(method.wrapper)),
     ...(options.key === undefined ? {} : { key: keyOf(options.key, self, args) }),
     ...(options.input === undefined ? {} : { input: options.input.apply(self, [...args]) }),
     ...(undo === undefined ? {} : { compensate: (run: Run): unknown => undo(run, ...args) }),
