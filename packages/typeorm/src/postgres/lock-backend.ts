@@ -26,6 +26,7 @@ import { lockStatements, type LockStatements } from '../statements/postgres-lock
 import { afterPrefix } from './prefix.js';
 import * as wishes from './lock-wishes.js';
 import { Notices } from './notices.js';
+import { PlainLocks, type PlainRelease } from './plain-locks.js';
 import type { PostgresParts } from './parts.js';
 import type { StatementPool } from './pool.js';
 
@@ -37,9 +38,6 @@ const STRETCH = 256;
 const KEPT_MS = 600_000;
 /** Keys that are settled at once; beyond it all are forgotten, which costs each one statement. */
 const MAX_CONTENDED = 10_000;
-
-const RENEWED: RenewAnswer = { status: 'renewed' };
-const RELEASED: ReleaseAnswer = { status: 'released' };
 
 /** A lock backend on the pool of a data source. */
 export class PostgresLocks implements LockBackend {
@@ -57,6 +55,7 @@ export class PostgresLocks implements LockBackend {
   readonly #statements: StatementPool;
   readonly #sql: LockStatements;
   readonly #clock: Clock;
+  readonly #plain: PlainLocks;
   readonly #notices: Notices;
   /** Keys whose last claim here was not granted. */
   readonly #contended = new Set<string>();
@@ -68,18 +67,16 @@ export class PostgresLocks implements LockBackend {
     this.#statements = statements;
     this.#sql = lockStatements(tables);
     this.#clock = clock;
+    this.#plain = new PlainLocks(statements, this.#sql);
     this.#notices = new Notices({ statements, clock, random });
     this.#houseKeptMs = clock.now().monoMs;
   }
 
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     return this.#answer(claims, async () => {
-      const answers = [await this.#takeFree(claims)].flatMap((answer) =>
-        answer === undefined ? [] : [answer],
-      );
-      if (answers.length === 0) {
-        answers.push(...(await this.#settle(claims, wishes.acquireWish, wishes.claimAnswer)));
-      }
+      const plain = claims.filter(({ key }) => !this.#contended.has(key));
+      const taken = await this.#plain.takeFree(plain);
+      const answers = await this.#finish(claims, taken, wishes.acquireWish, wishes.claimAnswer);
       for (const [index, { key }] of claims.entries()) this.#remember(key, answers[index]!);
       return answers;
     });
@@ -87,17 +84,18 @@ export class PostgresLocks implements LockBackend {
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
     return this.#answer(renewals, async () => {
-      const [only] = renewals;
-      if (renewals.length === 1 && (await this.#renewLive(only!))) return [RENEWED];
-      return this.#settle(renewals, wishes.renewWish, wishes.renewAnswer);
+      const renewed = await this.#plain.renewLive(renewals);
+      return this.#finish(renewals, renewed, wishes.renewWish, wishes.renewAnswer);
     });
   }
 
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     return this.#answer(releases, async () => {
-      const [only] = releases;
-      if (releases.length === 1 && (await this.#releaseUnqueued(only!))) return [RELEASED];
-      return this.#settle(releases, wishes.releaseWish, wishes.releaseAnswer);
+      const plain = releases.filter((release): release is PlainRelease => {
+        return !release.cancel && !this.#contended.has(release.key);
+      });
+      const released = await this.#plain.releaseUnqueued(plain);
+      return this.#finish(releases, released, wishes.releaseWish, wishes.releaseAnswer);
     });
   }
 
@@ -107,7 +105,7 @@ export class PostgresLocks implements LockBackend {
     let rows = await this.#statements.rows(this.#sql.readKeys, [query.keys]);
     const open = rows.filter(wishes.isToBeSettled).map((row) => text(row, 'key'));
     if (open.length > 0) {
-      await this.#statements.rows(this.#sql.settle, [JSON.stringify(open.map(wishes.lookWish))]);
+      await this.#settle(open.map(wishes.lookWish));
       rows = await this.#statements.rows(this.#sql.readKeys, [query.keys]);
     }
     return rows.map(wishes.lockInfo);
@@ -122,38 +120,21 @@ export class PostgresLocks implements LockBackend {
     await this.#notices.close();
   }
 
-  async #takeFree(claims: readonly Claim[]): Promise<ClaimAnswer | undefined> {
-    const [claim] = claims;
-    if (claims.length > 1 || claim === undefined || this.#contended.has(claim.key)) return undefined;
-    const { key, id, session, holder, floor = 0n, ttlMs } = claim;
-    const [row] = await this.#statements.rows(this.#sql.takeFree, [
-      ...[key, id, session, wishes.holderText(holder)],
-      ...[String(floor), wishes.microseconds(ttlMs)],
-    ]);
-    return row === undefined ? undefined : { status: 'granted', token: integer(row, 'token') };
-  }
-
-  async #renewLive({ key, claim, token, ttlMs }: Renewal): Promise<boolean> {
-    const values = [key, claim, String(token), wishes.microseconds(ttlMs)];
-    return (await this.#statements.rows(this.#sql.renewLive, values)).length > 0;
-  }
-
-  async #releaseUnqueued(release: Release): Promise<boolean> {
-    if (release.cancel || this.#contended.has(release.key)) return false;
-    const values = [release.key, release.claim, String(release.token)];
-    return (await this.#statements.rows(this.#sql.releaseUnqueued, values)).length > 0;
-  }
-
-  /** Carries operations out in one statement, one step for each key. */
-  async #settle<O extends { readonly key: string }, A>(
+  /** Settles in one statement, one step for each key, what the plain statements have left. */
+  async #finish<O extends { readonly key: string }, A>(
     operations: readonly O[],
+    done: ReadonlyMap<string, A>,
     wishOf: (operation: O) => wishes.Wish,
     answerOf: (row: Row) => A,
   ): Promise<readonly A[]> {
-    if (operations.length === 0) return [];
-    const rows = await this.#statements.rows(this.#sql.settle, [JSON.stringify(operations.map(wishOf))]);
-    const byKey = new Map(rows.map((row) => [text(row, 'key'), row]));
-    return operations.map(({ key }) => answerOf(byKey.get(key)!));
+    const left = done.size === operations.length ? [] : operations.filter(({ key }) => !done.has(key));
+    const rows = left.length === 0 ? [] : await this.#settle(left.map(wishOf));
+    const settled = new Map(rows.map((row) => [text(row, 'key'), answerOf(row)]));
+    return operations.map(({ key }) => done.get(key) ?? settled.get(key)!);
+  }
+
+  #settle(all: readonly wishes.Wish[]): Promise<readonly Row[]> {
+    return this.#statements.rows(this.#sql.settle, [JSON.stringify(all)]);
   }
 
   async #inspectBelow(query: Extract<LockQuery, { prefix: string }>): Promise<readonly LockInfo[]> {

@@ -1,13 +1,13 @@
 /**
- * The statements of locks on Postgres. Three are for the common case, a key that nobody else wants: they touch no queue
- * and are planned without one. `SETTLE` is for every other case and for batches: it carries out any operation of the
- * port, on as many keys as it is given, in one step for each key.
+ * The statements of locks on Postgres. Three, and the same for batches, are for the common case, a key that nobody else
+ * wants: they touch no queue and are planned without one. `settle` is for what they leave: it carries out any operation
+ * of the port, on as many keys as it is given, in one step for each key.
  *
  * Rules that a trial on the server taught. The clock is read once for each row, in the update itself, because a clock in
  * the proposed row is as old as the wait for the row's lock. The verdict is written into the row, because RETURNING shows
  * the new row only. Rows are taken in the order of their keys, so that overlapping batches cannot deadlock.
  *
- * `SETTLE` takes its wishes in the column `answer` of the proposed rows, one object each:
+ * `settle` takes its wishes in the column `answer` of the proposed rows, one object each:
  * `k` key, `o` operation (a acquire, n renew, r release, c cancel, s look), `c` claim, `s` session, `h` holder as text,
  * `t` ttl, `q` ttl of a ticket, `f` floor as text, `w` whether to wait, `x` token as text, `g` life of a tombstone.
  * Times are microseconds. It leaves in the row what came of it:
@@ -18,7 +18,13 @@ import type { PostgresTables } from '../postgres/names.js';
 
 /** The statements for one set of tables. */
 export function lockStatements(tables: PostgresTables) {
-  return { ...plain(tables), settle: settle(tables), ...looks(tables), keepHouse: keepHouse(tables) };
+  return {
+    ...plain(tables),
+    ...plainBatches(tables),
+    settle: settle(tables),
+    ...looks(tables),
+    keepHouse: keepHouse(tables),
+  };
 }
 
 /** The statements for one set of tables. */
@@ -32,7 +38,7 @@ const columns = {
 
 function plain(tables: PostgresTables) {
   return {
-    /** key, claim, session, holder, floor, ttl → token; no row: somebody has it, waits for it or gave it up */
+    /** key, claim, session, holder, floor, ttl → key, token; no row: somebody has it, waits for it or gave it up */
     takeFree: `
       INSERT INTO ${tables.lock} AS l (key, token, claim, session, holder, until)
       SELECT $1, greatest($5::bigint, m.n), $2, $3, $4, m.n + $6::bigint FROM (SELECT ${columns.now} AS n) AS m
@@ -42,7 +48,7 @@ function plain(tables: PostgresTables) {
         FROM (SELECT ${columns.now} AS n) AS m
       )
       WHERE l.claim IS NULL AND l.queue IS NULL AND l.tombs IS NULL
-      RETURNING l.token`,
+      RETURNING l.key, l.token`,
 
     /** key, claim, token, ttl → a row; none: lost, or to be settled */
     renewLive: `
@@ -55,6 +61,53 @@ function plain(tables: PostgresTables) {
       UPDATE ${tables.lock} SET claim = NULL, session = NULL, holder = NULL, until = NULL
       WHERE key = $1 AND claim = $2 AND token = $3::bigint AND until > ${columns.now} AND queue IS NULL
       RETURNING key`,
+  };
+}
+
+/**
+ * The same for batches. What a row is to be compared with, or to become, comes in the column `answer` of the proposed
+ * row; a row that still has it was made in this step, so nobody had the key.
+ */
+function plainBatches(tables: PostgresTables) {
+  return {
+    /** keys, claims, sessions, holders, floors, ttls → key, token of those that were granted */
+    takeFreeBatch: `
+      INSERT INTO ${tables.lock} AS l (key, token, claim, session, holder, until, answer)
+      SELECT r.key, greatest(r.floor, m.n), r.claim, r.session, r.holder, m.n + r.ttl, to_jsonb(r.ttl)
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+          AS r (key, claim, session, holder, floor, ttl)
+        CROSS JOIN (SELECT ${columns.now} AS n) AS m
+      ORDER BY r.key COLLATE "C"
+      ON CONFLICT (key) DO UPDATE SET (token, claim, session, holder, until, answer) = (
+        SELECT greatest(l.token + 1, excluded.token, m.n), excluded.claim, excluded.session, excluded.holder,
+          m.n + excluded.answer::bigint, NULL::jsonb
+        FROM (SELECT ${columns.now} AS n) AS m
+      )
+      WHERE l.claim IS NULL AND l.queue IS NULL AND l.tombs IS NULL
+      RETURNING l.key, l.token`,
+
+    /** keys, claims, tokens, ttls → key, made; not in it: lost, or to be settled */
+    renewLiveBatch: `
+      INSERT INTO ${tables.lock} AS l (key, token, answer)
+      SELECT r.key, r.token, jsonb_build_array(r.claim, r.ttl)
+      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS r (key, claim, token, ttl)
+      ORDER BY r.key COLLATE "C"
+      ON CONFLICT (key) DO UPDATE
+      SET until = greatest(l.until, ${columns.now} + (excluded.answer->1)::bigint), answer = NULL
+      WHERE l.claim = excluded.answer->>0 AND l.token = excluded.token AND l.until > ${columns.now}
+      RETURNING l.key, l.answer IS NOT NULL AS made`,
+
+    /** keys, claims, tokens → key, made; not in it: lost, or somebody waits */
+    releaseUnqueuedBatch: `
+      INSERT INTO ${tables.lock} AS l (key, token, answer)
+      SELECT r.key, r.token, to_jsonb(r.claim)
+      FROM unnest($1::text[], $2::text[], $3::bigint[]) AS r (key, claim, token)
+      ORDER BY r.key COLLATE "C"
+      ON CONFLICT (key) DO UPDATE
+      SET claim = NULL, session = NULL, holder = NULL, until = NULL, answer = NULL
+      WHERE l.claim = excluded.answer #>> '{}' AND l.token = excluded.token AND l.until > ${columns.now}
+        AND l.queue IS NULL
+      RETURNING l.key, l.answer IS NOT NULL AS made`,
   };
 }
 
