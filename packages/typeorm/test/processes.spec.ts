@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { typeormState } from '@guard/typeorm';
 import type { Claim } from '@guard/core';
 import type { Order } from './process/operate.js';
-import { Child, endChildren } from './support/child.js';
+import { endChildren, startChild } from './support/child.js';
 import { shell } from './support/drivers.js';
 import { claim } from './support/locking.js';
 import { newPlace, type Place } from './support/place.js';
@@ -46,7 +46,7 @@ function heldIn(logs: readonly string[]): Held[] {
 }
 
 async function operator(input: { readonly wallShiftMs?: number } = {}, uid?: number) {
-  const child = new Child('operate.ts', { file: place.file, ...input }, uid === undefined ? {} : { uid });
+  const child = startChild('operate.ts', { file: place.file, ...input }, uid === undefined ? {} : { uid });
   await child.next();
   const order = async <T = Record<string, unknown>>(wish: Order): Promise<T> => {
     child.tell(wish);
@@ -58,7 +58,7 @@ async function operator(input: { readonly wallShiftMs?: number } = {}, uid?: num
 describe('processes', () => {
   it('[S1] [S2] never hold one key at the same time, and tokens grow in that order, also over a kill', async () => {
     const logs = [0, 1, 2, 3].map((n) => join(place.folder, `log ${n}`));
-    const children = logs.map((log) => new Child('hammer.ts', { file: place.file, log, keys: 3 }));
+    const children = logs.map((log) => startChild('hammer.ts', { file: place.file, log, keys: 3 }));
     await Promise.all(children.map((child) => child.next()));
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     children[0]!.signal('SIGKILL');
@@ -115,7 +115,7 @@ describe('processes', () => {
     const state = typeormState(place.dataSource());
     const write = { key: 'n', value: '0', expect: 'absent', ttl: 'none' } as const;
     await state.write([{ ...write, writeId: 'first' }]);
-    const children = [0, 1, 2].map(() => new Child('count.ts', { file: place.file, key: 'n', times: 100 }));
+    const children = [0, 1, 2].map(() => startChild('count.ts', { file: place.file, key: 'n', times: 100 }));
     await Promise.all(children.map((child) => child.next()));
     for (const child of children) await child.finish();
     const [entry] = await state.read(['n']);

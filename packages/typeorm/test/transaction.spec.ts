@@ -13,7 +13,7 @@ import {
 import { createGuard, memoryLocks, memoryState, type Guard, type GuardOptions, type Lock } from '@guard/core';
 import { VirtualClock } from '@guard/testing';
 import type { DataSource, EntityManager } from 'typeorm';
-import { Child, endChildren } from './support/child.js';
+import { endChildren, startChild } from './support/child.js';
 import { newPlace, type Place } from './support/place.js';
 import { account, describeCompareAndSave, describeCreateRun } from './support/transaction-cases.js';
 
@@ -250,7 +250,7 @@ describe('a process that dies in the transaction', () => {
   );
 
   it('has those statements in it', async () => {
-    const child = new Child('settle.ts', { file: place.file });
+    const child = startChild('settle.ts', { file: place.file });
     const { statements } = await child.next<{ statements: string[] }>();
     await child.finish();
     const verbs = statements.map((text) => (STATEMENTS.includes(text) ? text : /[A-Z]+/.exec(text)![0]));
@@ -261,7 +261,7 @@ describe('a process that dies in the transaction', () => {
   it.each(deaths)(
     '[S7] $when $statement ($dieAt) leaves effect and record in agreement, and the run happens once in the end',
     async ({ dieAt, when, statement }) => {
-      const child = new Child('settle.ts', { file: place.file, dieAt, when });
+      const child = startChild('settle.ts', { file: place.file, dieAt, when });
       expect((await child.ended).signal).toBe('SIGKILL');
       const guard = guardOf({
         locks: typeormLocks(dataSource),

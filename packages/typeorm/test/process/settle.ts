@@ -3,42 +3,51 @@
  * before or after it, as the test says.
  */
 import { createGuard } from '@guard/core';
+import type { WorkerMain } from '@guard/testing';
 import { completeRun, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { hookedDriver } from '../support/drivers.js';
-import { dataSourceOn, input, tell } from '../support/parent.js';
+import { dataSourceOn } from '../support/place.js';
 
-const { file, dieAt, when } = input<{ file: string; dieAt?: number; when?: 'before' | 'after' }>();
-
-let inside = false;
-const statements: string[] = [];
-
-/** Counts the statements from the first of the transaction to its end, and dies where it should. */
-function reach(statement: string, moment: 'before' | 'after'): void {
-  if (statement === 'BEGIN TRANSACTION') inside = true;
-  if (!inside) return;
-  if (moment === 'before') statements.push(statement);
-  if (statements.length === dieAt && when === moment) process.kill(process.pid, 'SIGKILL');
-  if (statement === 'COMMIT' && moment === 'after') inside = false;
+interface Input {
+  readonly file: string;
+  readonly dieAt?: number;
+  readonly when?: 'before' | 'after';
 }
 
-const driver = hookedDriver(
-  (statement) => reach(statement, 'before'),
-  (statement) => reach(statement, 'after'),
-);
-const dataSource = await dataSourceOn(file, { driver }).initialize();
-const guard = createGuard({
-  locks: typeormLocks(dataSourceOn(file)),
-  runs: typeormRuns(dataSource),
-  namespace: 'billing',
-});
+const main: WorkerMain<Input> = async ({ input, tell }) => {
+  const { file, dieAt, when } = input;
 
-await guard.run('settle', { key: '2026-11-29', ttl: '1s', retry: { attempts: 1 } }, async () => {
-  await dataSource.transaction(async (manager) => {
-    await manager.query("INSERT INTO ledger (what) VALUES ('settled')");
-    await completeRun(manager, { settled: 1 });
+  let inside = false;
+  const statements: string[] = [];
+
+  /** Counts the statements from the first of the transaction to its end, and dies where it should. */
+  function reach(statement: string, moment: 'before' | 'after'): void {
+    if (statement === 'BEGIN TRANSACTION') inside = true;
+    if (!inside) return;
+    if (moment === 'before') statements.push(statement);
+    if (statements.length === dieAt && when === moment) process.kill(process.pid, 'SIGKILL');
+    if (statement === 'COMMIT' && moment === 'after') inside = false;
+  }
+
+  const driver = hookedDriver(
+    (statement) => reach(statement, 'before'),
+    (statement) => reach(statement, 'after'),
+  );
+  const dataSource = await dataSourceOn(file, { driver }).initialize();
+  const guard = createGuard({
+    locks: typeormLocks(dataSourceOn(file)),
+    runs: typeormRuns(dataSource),
+    namespace: 'billing',
   });
-});
-await tell({ statements });
-await guard.close();
-await dataSource.destroy();
-process.disconnect();
+
+  await guard.run('settle', { key: '2026-11-29', ttl: '1s', retry: { attempts: 1 } }, async () => {
+    await dataSource.transaction(async (manager) => {
+      await manager.query("INSERT INTO ledger (what) VALUES ('settled')");
+      await completeRun(manager, { settled: 1 });
+    });
+  });
+  await tell({ statements });
+  await guard.close();
+  await dataSource.destroy();
+};
+export default main;

@@ -3,7 +3,7 @@
  * of a run together with its effect. The last part kills the process at every statement.
  */
 import { createGuard, memoryLocks, memoryState, type Guard, type GuardOptions, type Lock } from '@guard/core';
-import { VirtualClock } from '@guard/testing';
+import { VirtualClock, type WorkerProcess } from '@guard/testing';
 import {
   assertFence,
   completeRun,
@@ -13,7 +13,7 @@ import {
   typeormRuns,
 } from '@guard/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
-import { Child, endChildren } from '../support/child.js';
+import { endChildren, startChild } from '../support/child.js';
 import { account, describeCompareAndSave, describeCreateRun } from '../support/transaction-cases.js';
 import { newSchema, onPostgres, type PostgresPlace } from '../support/postgres.js';
 
@@ -220,9 +220,9 @@ describe('a process that dies in a transaction on Postgres', () => {
     { when: 'under way', statement: 'COMMIT', dieAt: STATEMENTS.length },
   ];
   const options = () => dataSource.options as unknown as Record<string, unknown>;
-  const settling = (more: object): Child => {
+  const settling = (more: object): WorkerProcess => {
     const { type, url, schema, extra } = options();
-    return new Child('settle-on-server.ts', { options: { type, url, schema, extra }, ...more });
+    return startChild('settle-on-server.ts', { options: { type, url, schema, extra }, ...more });
   };
 
   it('has those statements in it', async () => {

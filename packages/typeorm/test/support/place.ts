@@ -32,8 +32,12 @@ export function newPlace(): Place {
   return {
     folder,
     file,
-    dataSource: (options = {}) =>
-      new DataSource({ type: 'better-sqlite3', database: file, ...options } as DataSourceOptions),
+    dataSource: (options) => dataSourceOn(file, options),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** A data source on a file; not initialized. */
+export function dataSourceOn(file: string, options: Partial<DataSourceOptions> = {}): DataSource {
+  return new DataSource({ type: 'better-sqlite3', database: file, ...options } as DataSourceOptions);
 }
