@@ -1,5 +1,5 @@
 /** Cases of the run port: the tasks' own records, the nodes that are up, and the store's time. */
-import type { NodeRecord } from '@guard/core';
+import type { NodeRecord, TaskRecord } from '@guard/core';
 import { assert, expectWithin } from '../assert.js';
 import { ODD_KEYS } from '../odd-keys.js';
 import type { RunCase } from './kit.js';
@@ -12,6 +12,7 @@ function node(id: string): NodeRecord {
     backend: 'contract',
     startedAtMs: 1_800_000_000_123,
     tasks: ['a', 'b'],
+    schedules: { a: 'hash of its schedule' },
   };
 }
 
@@ -20,7 +21,7 @@ export const registeringCases: readonly RunCase[] = [
     title: 'keeps a task’s record with everything that it says, and changes it by compare-and-set',
     run: async (kit) => {
       assert.equal(await kit.store.task(kit.namespace, 't'), null);
-      const record = {
+      const record: TaskRecord = {
         task: 't',
         definition: { hash: 'h', text: '0 3 * * *', sinceMs: 1_800_000_000_123 },
         lowWaterMarkMs: 1_800_000_000_000,
@@ -28,6 +29,18 @@ export const registeringCases: readonly RunCase[] = [
         lastSuccessMs: 8,
         writeId: 'w',
         alarm: 'run-1/failed',
+        planned: [
+          { instantMs: 1_799_999_940_000, trigger: 'catch-up', plannedAtMs: 1_800_000_000_001 },
+          { instantMs: 1_800_000_000_000, trigger: 'cron', plannedAtMs: 1_800_000_000_001 },
+        ],
+        summary: {
+          fromMs: 1_700_000_000_000,
+          toMs: 1_799_999_880_000,
+          count: 1_000,
+          atLeast: true,
+          reason: 'missed',
+          told: true,
+        },
       };
       const version = await kit.store.putTask(kit.namespace, null, record);
       assert.ok(version !== null);
