@@ -68,6 +68,18 @@ describe('[V24] daylight saving: each instant at most once, and none lost in sil
     });
   });
 
+  test('a step within one hour is left out where that hour does not exist, and follows it where it comes twice', () => {
+    expect(nextRuns('*/30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 1)).toEqual([
+      '2026-03-30T00:00Z',
+    ]);
+    expect(nextRuns('*/30 2 * * *', 'Europe/Berlin', '2026-10-24T14:00:00Z', 4)).toEqual([
+      '2026-10-25T00:00Z',
+      '2026-10-25T00:30Z',
+      '2026-10-25T01:00Z',
+      '2026-10-25T01:30Z',
+    ]);
+  });
+
   test('a zone that changes by half an hour', () => {
     expect(nextRuns('15 2 * * *', 'Australia/Lord_Howe', '2026-10-02T12:00:00Z', 3)).toEqual([
       '2026-10-02T15:45Z',
