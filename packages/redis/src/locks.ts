@@ -24,7 +24,7 @@ import {
 import { claimAnswer, digits, infoOf, noticeOf, type InspectAnswer } from './answers.js';
 import { compareBytes } from './byte-order.js';
 import type { Acks, RedisConnection, ScriptReply } from './connection.js';
-import { CHANNEL_PREFIX, keyOf, lockNames, recordPattern, tombstoneName } from './names.js';
+import { CHANNEL_PREFIX, claimKeys, keyOf, lockKeys, recordPattern } from './names.js';
 import { ACQUIRE } from './scripts/acquire.lua.js';
 import { INSPECT } from './scripts/inspect.lua.js';
 import { RELEASE } from './scripts/release.lua.js';
@@ -110,11 +110,9 @@ class RedisLocks implements LockBackend {
   }
 
   async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    const keys: string[] = [];
+    const keys = claimKeys(claims.map(({ key, id }) => ({ key, claim: id })));
     const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
     for (const claim of claims) {
-      const { record, queue, tickets } = lockNames(claim.key);
-      keys.push(record, queue, tickets, tombstoneName(claim.key, claim.id));
       args.push(claim.id, claim.ttlMs, claim.wait ? 1 : 0, claim.ticketTtlMs, claim.session);
       args.push(digits(claim.floor ?? 0n), JSON.stringify(claim.holder));
     }
@@ -125,13 +123,9 @@ class RedisLocks implements LockBackend {
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
-    const keys: string[] = [];
+    const keys = lockKeys(renewals.map(({ key }) => key));
     const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
-    for (const { key, claim, token, ttlMs } of renewals) {
-      const { record, queue, tickets } = lockNames(key);
-      keys.push(record, queue, tickets);
-      args.push(claim, digits(token), ttlMs);
-    }
+    for (const { claim, token, ttlMs } of renewals) args.push(claim, digits(token), ttlMs);
     const reply = await this.connection.run(RENEW, keys, args, this.acks);
     const why = this.unconfirmed(reply);
     return (reply.value as readonly unknown[]).map((answer) => {
@@ -142,11 +136,9 @@ class RedisLocks implements LockBackend {
   }
 
   async release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
-    const keys: string[] = [];
+    const keys = claimKeys(releases);
     const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
     for (const release of releases) {
-      const { record, queue, tickets } = lockNames(release.key);
-      keys.push(record, queue, tickets, tombstoneName(release.key, release.claim));
       if (release.cancel) args.push(release.claim, '', release.tombstoneMs);
       else args.push(release.claim, digits(release.token), 0);
     }
@@ -165,11 +157,7 @@ class RedisLocks implements LockBackend {
   private async inspectKeys(queried: readonly string[]): Promise<readonly LockInfo[]> {
     const found = new Map<string, LockInfo>();
     const ask = async (group: readonly string[]): Promise<void> => {
-      const keys = group.flatMap((key) => {
-        const { record, queue, tickets } = lockNames(key);
-        return [record, queue, tickets];
-      });
-      const { value } = await this.connection.run(INSPECT, keys, [this.keepMs, CHANNEL_PREFIX]);
+      const { value } = await this.connection.run(INSPECT, lockKeys(group), [this.keepMs, CHANNEL_PREFIX]);
       const answers = value as readonly InspectAnswer[];
       group.forEach((key, index) => found.set(key, infoOf(key, answers[index]!)));
     };

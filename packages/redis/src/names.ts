@@ -19,9 +19,27 @@ export function lockNames(key: string): LockNames {
   return { record: `${start}l:${key}`, queue: `${start}q:${key}`, tickets: `${start}t:${key}` };
 }
 
-/** The tombstone of a claim on a lock. */
-export function tombstoneName(key: string, claim: string): string {
-  return `guard:{${tagOf(key)}}:c:${claim}:${key}`;
+/** The keys of many locks, kind by kind, as the scripts take them: records, queues, tickets. */
+export function lockKeys(keys: readonly string[]): string[] {
+  return kindByKind(keys.map(lockNames));
+}
+
+/** The same with the tombstones of one claim on each: records, queues, tickets, tombstones. */
+export function claimKeys(claims: readonly { readonly key: string; readonly claim: string }[]): string[] {
+  const names = claims.map(({ key }) => lockNames(key));
+  const tombstones = claims.map(({ key, claim }) => `guard:{${tagOf(key)}}:c:${claim}:${key}`);
+  return [...kindByKind(names), ...tombstones];
+}
+
+function kindByKind(names: readonly LockNames[]): string[] {
+  const count = names.length;
+  const all = new Array<string>(count * 3);
+  names.forEach(({ record, queue, tickets }, index) => {
+    all[index] = record;
+    all[count + index] = queue;
+    all[count * 2 + index] = tickets;
+  });
+  return all;
 }
 
 const RECORD = /^guard:\{\d+\}:l:/;

@@ -17,7 +17,17 @@ export const TAGS: readonly string[] = evenTags();
 /** The slot of a text (CRC-16/XMODEM, as Redis specifies it for what stands between the braces of a key). */
 export function slotOf(text: string): number {
   let crc = 0;
-  for (const byte of Buffer.from(text)) crc = ((crc << 8) ^ TABLE[((crc >> 8) ^ byte) & 0xff]!) & 0xffff;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code > 127) return slotOfBytes(Buffer.from(text));
+    crc = ((crc << 8) ^ TABLE[((crc >> 8) ^ code) & 0xff]!) & 0xffff;
+  }
+  return crc % SLOTS;
+}
+
+function slotOfBytes(bytes: Buffer): number {
+  let crc = 0;
+  for (const byte of bytes) crc = ((crc << 8) ^ TABLE[((crc >> 8) ^ byte) & 0xff]!) & 0xffff;
   return crc % SLOTS;
 }
 

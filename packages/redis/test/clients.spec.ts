@@ -138,9 +138,7 @@ describe('Settings of the client', () => {
     await using stage = new Stage();
     const texts = fromIoredis(ioredis(stage, { stringNumbers: true }));
     await smoke(stage, texts, texts);
-    const bytes = fromNodeRedis(
-      (await nodeRedis(stage)).withTypeMapping({ 36: Buffer, 58: String }),
-    );
+    const bytes = fromNodeRedis((await nodeRedis(stage)).withTypeMapping({ 36: Buffer, 58: String }));
     await smoke(stage, bytes, bytes);
   });
 
@@ -174,7 +172,6 @@ describe('Settings of the client', () => {
       '+@read',
       '+@write',
       '+@pubsub',
-      '+info',
       '+time',
       '+wait',
       '-@dangerous',

@@ -10,6 +10,9 @@ local function digits(n, width)
   return string.format('%0' .. width .. '.0f', n)
 end
 
+-- The time as 19 digits. Put together, because a format costs as much as a command.
+local stamp = '000' .. clock[1] .. string.sub('00000' .. clock[2], -6)
+
 -- The next larger of a number of 19 digits.
 local function after(number)
   for i = 19, 1, -1 do

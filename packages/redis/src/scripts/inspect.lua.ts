@@ -1,7 +1,7 @@
 /**
  * Inspect, for one lock or many. Changes nothing but what an expired lease needs anyway: it goes to the next in line.
  *
- * KEYS, three per lock: record, queue, tickets.
+ * KEYS: the records of all locks, then their queues, their tickets.
  * ARGV: how long a free record is kept in ms, channel prefix.
  * Answers, one per lock: {token, held (1 or 0), ms left, session, claim, holder as JSON, live tickets}.
  */
@@ -19,18 +19,19 @@ local function waiting(tickets)
 end
 
 local answers = {}
-for i = 0, #KEYS / 3 - 1 do
-  local key, queue, tickets = KEYS[i * 3 + 1], KEYS[i * 3 + 2], KEYS[i * 3 + 3]
+local n = #KEYS / 3
+for i = 1, n do
+  local key, queue, tickets = KEYS[i], KEYS[n + i], KEYS[2 * n + i]
   local record = read(key)
   if record and record.mode == 'q' and not live(record) then
     record = let_go(key, queue, tickets, record, ARGV[1], ARGV[2]) or read(key)
   end
   if live(record) then
-    answers[i + 1] = {
+    answers[i] = {
       record.token, 1, ms_left(key, record), record.session, record.claim, record.holder, waiting(tickets),
     }
   else
-    answers[i + 1] = { record and record.token or '0', 0, 0, '', '', '', 0 }
+    answers[i] = { record and record.token or '0', 0, 0, '', '', '', 0 }
   end
 end
 return answers`;

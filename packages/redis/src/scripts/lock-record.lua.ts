@@ -41,7 +41,7 @@ local function write(key, r, px)
 end
 
 local function mint(record, floor)
-  local token = digits(now, 19)
+  local token = stamp
   if record and after(record.token) > token then token = after(record.token) end
   return floor > token and floor or token
 end

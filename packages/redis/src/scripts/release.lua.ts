@@ -4,7 +4,8 @@
  * Flow: a cancel leaves its tombstone first. The live holder (a release also needs the token) → the lock goes to the
  * first live ticket in this very step, or becomes free. A cancel that holds nothing takes its ticket out of the queue.
  * Whoever meets an expired lease hands it on.
- * KEYS, four per claim: record, queue, tickets, tombstone.
+ * First all locks that nobody waits for are given back, by what fits into a few lines.
+ * KEYS: the records of all claims, then their queues, their tickets, their tombstones.
  * ARGV: how long a free record is kept in ms, channel prefix; then three per claim: claim, token ('' for a cancel),
  *   tombstone ms (0: none).
  * Answers, one per claim: 1 released · 0 lost.
@@ -12,6 +13,29 @@
 import { DECIMAL } from './decimal.lua.js';
 import { script } from './script.js';
 import { LOCK_PRELUDE } from './lock-record.lua.js';
+
+const GIVE_BACK = `
+local n = #KEYS / 4
+local answers, rest = {}, {}
+local records = redis.call('MGET', unpack(KEYS, 1, n))
+for i = 1, n do
+  local v, a = records[i], i * 3 - 1
+  local own = false
+  if v and ARGV[a + 3] == '0' and string.byte(v, 20) == 104 and string.sub(v, 1, 19) == ARGV[a + 2] then
+    local claim = string.find(v, '|', 37, true) + 1
+    own = string.find(v, ARGV[a + 1] .. '|', claim, true) == claim
+  end
+  if own then
+    local free = ARGV[a + 2] .. 'f0000000000000000||'
+    -- A server that is out of memory refuses to remember the token, and must not keep the lock for that.
+    if redis.pcall('SET', KEYS[i], free, 'PX', ARGV[1]).err then redis.call('DEL', KEYS[i]) end
+    answers[i] = 1
+  else
+    rest[#rest + 1] = i
+  end
+end
+if #rest == 0 then return answers end
+`;
 
 const RELEASE_ONE = `
 local function release(key, queue, tickets, tombstone, claim, token, tombstone_ms, keep, channel)
@@ -31,13 +55,12 @@ local function release(key, queue, tickets, tombstone, claim, token, tombstone_m
   return (had or tombstone_ms > 0) and 1 or 0
 end
 
-local answers = {}
-for i = 0, #KEYS / 4 - 1 do
-  local k, v = i * 4, 2 + i * 3
-  answers[i + 1] = release(
-    KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4],
-    ARGV[v + 1], ARGV[v + 2], tonumber(ARGV[v + 3]), ARGV[1], ARGV[2])
+for _, i in ipairs(rest) do
+  local a = i * 3 - 1
+  answers[i] = release(
+    KEYS[i], KEYS[n + i], KEYS[2 * n + i], KEYS[3 * n + i],
+    ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 3]), ARGV[1], ARGV[2])
 end
 return answers`;
 
-export const RELEASE = script(DECIMAL, LOCK_PRELUDE, RELEASE_ONE);
+export const RELEASE = script(DECIMAL, GIVE_BACK, LOCK_PRELUDE, RELEASE_ONE);

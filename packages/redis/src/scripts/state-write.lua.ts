@@ -28,7 +28,7 @@ local function write(entry, index, a, keep, channel)
   if a.expect == 'v' and not (was.present and was.version == a.version) then
     return { 'c', was.present and was.version or '' }
   end
-  local version = digits(now, 19)
+  local version = stamp
   if was.version and after(was.version) > version then version = after(was.version) end
   redis.call('HSET', entry, 'n', version, 'w', a.write)
   if a.lock ~= '' then redis.call('HSET', entry, 'f', a.lock, 't', a.token) end
