@@ -4,13 +4,20 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { run } from '../scripts/lib/run.mjs';
 import { memoryContenders } from './src/memory.mjs';
+import { postgresContenders } from './src/postgres.mjs';
+import { redisContenders } from './src/redis.mjs';
 import { sqliteContenders } from './src/sqlite.mjs';
 import { sqliteProcesses } from './src/sqlite-processes.mjs';
 import { measure } from './src/measure.mjs';
 import { machine, print, rowsOf, versions } from './src/report.mjs';
 
-const BACKENDS = { memory: memoryContenders, sqlite: sqliteContenders };
-const SCENARIOS = ['uncontended', 'throughput'];
+const BACKENDS = {
+  memory: memoryContenders,
+  sqlite: sqliteContenders,
+  postgres: postgresContenders,
+  redis: redisContenders,
+};
+const SCENARIOS = ['uncontended', 'throughput', 'contention'];
 
 const { values } = parseArgs({
   options: {
@@ -35,6 +42,10 @@ for (const backend of backends) {
   const stage = await BACKENDS[backend]();
   try {
     for (const scenario of scenarios) {
+      if (scenario === 'contention') {
+        rows.push(...((await stage.contention?.(values)) ?? []));
+        continue;
+      }
       const results = await measure(scenario, backend, stage.contenders, values);
       rows.push(...rowsOf(scenario, backend, results));
       print(scenario, backend, results);

@@ -1,8 +1,8 @@
 // Rounds of every contender in turn, in rotated order, with exclusion and token growth checked inside.
 import { performance } from 'node:perf_hooks';
 
-/** How many pairs one round takes, by backend: about a hundredth of a second each. */
-const PAIRS = { memory: 2_000, sqlite: 400 };
+/** How many pairs one round takes, by backend: a fraction of a second each. */
+const PAIRS = { memory: 2_000, sqlite: 400, postgres: 256, redis: 512 };
 
 /** Times of all rounds by contender: `{ perRound, latencies, violations }` for each case of the scenario. */
 export async function measure(scenario, backend, contenders, { quick }) {

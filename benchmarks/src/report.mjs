@@ -13,6 +13,13 @@ const TARGETS = {
   'memory 64 keys at once': [['async-mutex', 1]],
   'memory 16 waiters on one key': [['verrou', 10]],
   'sqlite one after the other': [['raw', 1 / 1.2]],
+  'redis one after the other': [['raw', 1 / 1.3]],
+  'redis 64 keys at once': [
+    ['raw', 1.8],
+    ['verrou', 2],
+    ['redis-semaphore', 2],
+    ['redlock', 2],
+  ],
 };
 
 export function rowsOf(scenario, backend, results) {
@@ -45,7 +52,7 @@ export function print(scenario, backend, results) {
       const times = `p50 ${percentile(p50, 0.5).toFixed(4)} ms  p99 ${percentile(p99, 0.5).toFixed(4)} ms`;
       const wrong = violations > 0 ? `  ${violations} VIOLATIONS` : '';
       console.log(
-        `  ${name.padEnd(12)} ${speed.toFixed(0).padStart(9)} pairs/s  ${times}  guard ${ratio.toFixed(2)} x${wrong}`,
+        `  ${name.padEnd(18)} ${speed.toFixed(0).padStart(9)} pairs/s  ${times}  guard ${ratio.toFixed(2)} x${wrong}`,
       );
     }
     for (const [peer, factor] of TARGETS[`${backend} ${label}`] ?? []) {
