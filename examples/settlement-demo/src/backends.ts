@@ -3,9 +3,11 @@
  * file, and its fence takes tokens of any lock backend. A server is started for the demo and ended with it.
  */
 import { kvRuns, type LockBackend, type RunStore } from '@guard/core';
+import { etcdLocks, etcdState } from '@guard/etcd';
 import { fromIoredis, redisLocks, redisState } from '@guard/redis';
-import { startRedis } from '@guard/testing/servers';
+import { startEtcd, startRedis } from '@guard/testing/servers';
 import { typeormLocks, typeormRuns } from '@guard/typeorm';
+import { Etcd3 } from 'etcd3';
 import { Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 
@@ -40,6 +42,21 @@ const BACKENDS = {
         locks: () => redisLocks(connection),
         runs: () => kvRuns(redisState(connection)),
         end: () => client.disconnect(),
+      };
+    },
+  },
+  etcd: {
+    serve: async () => {
+      const group = await startEtcd();
+      return { url: group.urls.join(','), stop: () => group.stop() };
+    },
+    open: (_, url) => {
+      const client = new Etcd3({ hosts: url.split(',') });
+      const [locks, state] = [etcdLocks(client), etcdState(client)];
+      return {
+        locks: () => locks,
+        runs: () => kvRuns(state),
+        end: () => void Promise.all([locks.close(), state.close()]).finally(() => client.close()),
       };
     },
   },

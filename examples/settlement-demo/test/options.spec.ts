@@ -17,12 +17,15 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['--backend', 'oracle'], "there is no backend 'oracle' in this version; there is: sqlite, redis"],
-    [['--locks', 'etcd'], "there is no backend 'etcd' in this version; there is: sqlite, redis"],
-    [['--runs', 'postgres'], "there is no backend 'postgres' in this version; there is: sqlite, redis"],
+    [['--backend', 'oracle'], "there is no backend 'oracle' in this version; there is: sqlite, redis, etcd"],
+    [
+      ['--locks', 'zookeeper'],
+      "there is no backend 'zookeeper' in this version; there is: sqlite, redis, etcd",
+    ],
+    [['--runs', 'postgres'], "there is no backend 'postgres' in this version; there is: sqlite, redis, etcd"],
     [
       ['--backend', 'constructor'],
-      "there is no backend 'constructor' in this version; there is: sqlite, redis",
+      "there is no backend 'constructor' in this version; there is: sqlite, redis, etcd",
     ],
     [['--seed', '1.5'], "--seed takes a whole number from 0 to 2147483647, got '1.5'"],
     [['--seed', ''], "--seed takes a whole number from 0 to 2147483647, got ''"],
