@@ -30,7 +30,10 @@ export function whyInstall() {
   return null;
 }
 
-/** Runs `npm ci`, with what its native build needs. Answers whether all went well. */
+/**
+ * Runs `npm ci`, with what its native build needs. Answers whether all went well. Only the installation scripts run that
+ * package.json allows; one that nobody has looked at is an error (an npm before 11 does not know the flag).
+ */
 export async function install() {
   const missing = await missingNativeTools();
   if (missing.length > 0) {
@@ -39,7 +42,7 @@ export async function install() {
     else console.log('trying without: a ready-made binary of better-sqlite3 may exist for this platform');
   }
   console.log('npm ci (the native build takes a minute or two)');
-  const { code } = await run('npm', ['ci'], { env: nativeBuildEnv() });
+  const { code } = await run('npm', ['ci', '--strict-allow-scripts'], { env: nativeBuildEnv() });
   if (code !== 0) {
     console.error('npm ci failed.');
     if ((await missingNativeTools()).length > 0) console.error(NATIVE_HELP);

@@ -20,8 +20,16 @@ const PROGRAMS = [
 /** The Debian packages that bring them. */
 export const SERVER_PACKAGES = PROGRAMS.map((entry) => entry.package);
 
-/** Installs what is missing, or says how to. Answers `false` only where an installation was tried and failed. */
-export async function provideServerPrograms() {
+/**
+ * Installs what is missing, or says how to. Answers `false` only where an installation was tried and failed. A
+ * test hands in another machine.
+ */
+export async function provideServerPrograms({
+  folders = programFolders,
+  canInstall = canInstallPackages,
+  install = installPackages,
+} = {}) {
+  const isInstalled = (program) => folders().some((folder) => existsSync(join(folder, program)));
   const missing = PROGRAMS.filter(({ program }) => !isInstalled(program));
   if (missing.length === 0) {
     console.log(`${PROGRAMS.map(({ program }) => program).join(', ')}: installed`);
@@ -29,19 +37,15 @@ export async function provideServerPrograms() {
   }
   const packages = missing.map((entry) => entry.package);
   console.log(`missing: ${missing.map(({ program }) => program).join(', ')}`);
-  if (!(await canInstallPackages())) {
+  if (!(await canInstall())) {
     console.log(`to install them: sudo apt-get install ${packages.join(' ')}`);
     console.log('until then, tests use the addresses in the environment (GUARD_REDIS_URL …) or containers');
     return true;
   }
-  await installPackages(packages, { services: missing.flatMap(({ service }) => service ?? []) });
+  await install(packages, { services: missing.flatMap(({ service }) => service ?? []) });
   const left = missing.filter(({ program }) => !isInstalled(program));
   for (const { program } of left) console.error(`${program} is still missing after the installation`);
   return left.length === 0;
-}
-
-function isInstalled(program) {
-  return programFolders().some((folder) => existsSync(join(folder, program)));
 }
 
 /** Debian keeps the programs of Postgres outside PATH. */
