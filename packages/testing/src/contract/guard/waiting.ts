@@ -100,6 +100,8 @@ export const waitingCases: readonly GuardCase[] = [
           }),
         ),
       );
+      const isAsked = (): boolean => p2!.locks.plan.total().calls >= waits.length;
+      await stage.time.untilTrue(isAsked, 20_000, 'the first request of each claim');
       await stage.pass(stage.amount(2_000, 2_000, 500));
       p2!.locks.plan.forgetTraffic();
       const seconds = stage.amount(20, 20, 2);
