@@ -6,7 +6,12 @@ import { runNodeTool } from './lib/run.mjs';
 const CONTRACTS = {
   memory: { project: 'unit', file: 'packages/core/test/contract.spec.ts' },
   sqlite: { project: 'unit', file: 'packages/typeorm/test/contract.spec.ts' },
-  redis: { project: 'servers', file: 'packages/redis/test/contract.spec.ts' },
+  redis: {
+    project: 'servers',
+    file: ['contract', 'cluster-contract', 'sentinel-contract'].map(
+      (name) => `packages/redis/test/${name}.spec.ts`,
+    ),
+  },
   etcd: {
     project: 'servers',
     file: ['packages/etcd/test/contract.spec.ts', 'packages/etcd/test/guard-contract.spec.ts'],
