@@ -1,9 +1,10 @@
 /** What nodes know of tasks, changed by compare-and-set, and of each other, for as long as they announce themselves. */
 import type { NodeRecord, StoredTask, TaskRecord } from '@guard/core';
 import { integer, text } from '../row.js';
-import { parseVersion, rowVersion, taskColumns, versionText } from '../sqlite/run-rows.js';
+import { parseVersion, rowVersion, versionText } from '../sqlite/run-rows.js';
 import type { RunStatements } from '../statements/postgres-runs.js';
-import type { PgValue, StatementPool } from './pool.js';
+import type { StatementPool } from './pool.js';
+import { plain, taskValues } from './run-values.js';
 
 /** Tasks and nodes of one database. */
 export class RunRegistry {
@@ -37,7 +38,7 @@ export class RunRegistry {
   async putNode(namespace: string, node: NodeRecord, ttlMs: number): Promise<void> {
     const { id, label, startedAtMs } = node;
     await this.#statements.rows(this.#sql.putNode, [
-      ...[namespace, id, label, Math.floor(startedAtMs)],
+      ...[namespace, id, plain(label), plain(startedAtMs)],
       ...[Math.ceil(ttlMs), JSON.stringify(node)],
     ]);
     await this.#statements.rows(this.#sql.dropDeadNodes, [namespace]);
@@ -55,7 +56,7 @@ export class RunRegistry {
   }
 
   async #create(namespace: string, next: TaskRecord): Promise<string | null> {
-    const values = [...(taskColumns(next) as readonly PgValue[]), namespace, next.task];
+    const values = [...taskValues(next), namespace, next.task];
     const [row] = await this.#statements.rows(this.#sql.createTask, values);
     return row === undefined ? null : versionText({ seq: integer(row, 'seq'), version: 1n });
   }
@@ -64,7 +65,7 @@ export class RunRegistry {
     const version = parseVersion(expected);
     if (version === undefined) return null;
     const values = [
-      ...(taskColumns(next) as readonly PgValue[]),
+      ...taskValues(next),
       ...[namespace, next.task, String(version.seq), String(version.version)],
     ];
     const [row] = await this.#statements.rows(this.#sql.moveTask, values);

@@ -1,6 +1,6 @@
-/** The parameters of the statements that change a run, also for a transaction of the application. */
-import type { RunEvent, RunRecord } from '@guard/core';
-import { runColumns, type RowVersion } from '../sqlite/run-rows.js';
+/** The parameters of the statements that change runs and tasks, also for a transaction of the application. */
+import type { RunEvent, RunRecord, TaskRecord } from '@guard/core';
+import { runColumns, taskColumns, type RowVersion } from '../sqlite/run-rows.js';
 import type { PgValue } from './pool.js';
 
 /** The parameters of `create`. */
@@ -21,12 +21,21 @@ export function moveValues(
 function changeValues(run: RunRecord, event: RunEvent): readonly PgValue[] {
   const { writeId, atMs, what, from, to } = event;
   return [
-    ...(runColumns(run) as readonly PgValue[]),
-    writeId,
-    Math.floor(atMs),
-    what,
-    from,
-    to,
-    JSON.stringify(event),
+    ...runColumns(run).map(plain),
+    ...[writeId, Math.floor(atMs), plain(what), from, to, JSON.stringify(event)],
   ];
+}
+
+/** The columns of a task's record, in the order in which `createTask` and `moveTask` take them. */
+export function taskValues(task: TaskRecord): readonly PgValue[] {
+  return taskColumns(task).map(plain);
+}
+
+/**
+ * A value as a column takes it: no text of Postgres holds U+0000, which a label or a note may, and no `bigint` a
+ * fraction. The record beside the columns has all of it, as JSON.
+ */
+export function plain(value: unknown): PgValue {
+  if (typeof value === 'string') return value.replaceAll('\0', '\ufffd');
+  return typeof value === 'number' ? Math.floor(value) : (value as PgValue);
 }

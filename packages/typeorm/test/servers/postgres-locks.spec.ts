@@ -250,6 +250,30 @@ describe('messages', () => {
   });
 });
 
+describe('a server', () => {
+  it('[S6] [L2] that is killed and started again keeps its locks, is never read as busy, and wakes waiters after it', async () => {
+    const { server } = postgres;
+    const locks = locksOn(await place.dataSource());
+    const held = await granted(locks, claim({ ttlMs: 60_000 }));
+    const wanted = claim({ wait: true, ticketTtlMs: 60_000 });
+    const heard: string[] = [];
+    const stream = await locks.subscribe!(wanted.session, (notice) => heard.push(notice.type));
+    opened.push(() => stream.close());
+    expect((await ask(locks, wanted)).status).toBe('queued');
+    await server.kill();
+    expect(await ask(locks, claim())).toMatchObject({ status: 'failed' });
+    expect(await renew(locks, held)).toBe('failed');
+    await server.restart({ keepData: true });
+    while ((await ask(locks, claim())).status === 'failed') await ended(50);
+    expect(await ask(locks, claim())).toMatchObject({ status: 'busy' });
+    expect(await renew(locks, held, 60_000)).toBe('renewed');
+    while (heard.filter((type) => type === 'gap').length < 2) await ended(20);
+    expect(await release(locks, held)).toBe('released');
+    while (!heard.includes('granted')) await ended(5);
+    expect((await look(locks)).lease?.claim).toBe(wanted.id);
+  });
+});
+
 describe('housekeeping', () => {
   it('[S3] removes rows that nobody has used for long, and never a live lock, ticket or tombstone', async () => {
     const clock = skewedClock();

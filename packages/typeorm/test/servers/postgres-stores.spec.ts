@@ -6,7 +6,7 @@ import { ensureSchema, guardEntities, typeormLocks, typeormRuns, typeormState } 
 import type { StateWrite } from '@guard/core';
 import { startTcpProxy } from '@guard/testing';
 import type { DataSource } from 'typeorm';
-import { ask, claim, release } from '../support/locking.js';
+import { ask, claim, look, release } from '../support/locking.js';
 import { newSchema, onPostgres, type PostgresPlace } from '../support/postgres.js';
 import { created, line, moved, NAMESPACE, record } from '../support/running.js';
 
@@ -162,6 +162,22 @@ describe('the tables of runs on Postgres', () => {
       status: 'failed',
       cause: { code: 'schema-missing', message: expect.stringContaining('ensureSchema') },
     });
+  });
+
+  it('take labels and notes with a U+0000, which no column of Postgres holds', async () => {
+    const runs = typeormRuns(dataSource);
+    const lock = { backend: 'b', key: 'ns/task/settlement', token: '1' };
+    const status = { state: 'running', lock, node: { id: 'n', label: 'a\0b' }, startedAtMs: 5.5 } as const;
+    const stored = await moved(runs, await created(runs, record('k')), status);
+    expect(await runs.get(NAMESPACE, stored.run)).toEqual(stored);
+    const task = { task: 'settlement', paused: { note: 'a\0b', sinceMs: 1 } };
+    await runs.putTask(NAMESPACE, null, task);
+    expect((await runs.task(NAMESPACE, 'settlement'))?.record).toEqual(task);
+    const locks = typeormLocks(dataSource);
+    const holder = { label: 'a\0b', run: '\ud800' };
+    await ask(locks, claim({ holder, ttlMs: 30_000 }));
+    await ask(locks, claim({ holder, wait: true, ticketTtlMs: 30_000 }));
+    expect((await look(locks)).holder).toEqual(holder);
   });
 
   it('keep no more progress than anybody reads, and every other line', async () => {
