@@ -24,6 +24,8 @@ describe('what is no guard', () => {
     ['a sweep without time between', { sweepInterval: 0 }],
     ['a negative retention', { retain: { runs: -1 } }],
     ['an unknown answer to an outage', { onUnavailable: 'run-unguarded' }],
+    ['null for a duration', { grace: null }],
+    ['null for a part', { state: null }],
   ])('is refused before anything is asked: %s', (_, options) => {
     expect(() => make(options)).toThrow(code);
   });
@@ -48,6 +50,58 @@ describe('listeners', () => {
     await guard.withLock('a', () => undefined);
     await new Promise<void>((resolve) => systemClock.yield(resolve));
     expect(told).toEqual(['a listener of lock-granted', 'a listener of lock-granted']);
+    await guard.close();
+  });
+});
+
+describe('options', () => {
+  it('are refused where they are null, which is not the same as left out', async () => {
+    const guard = createGuard({ locks: memoryLocks(), state: memoryState() });
+    const refused = { code: 'invalid-argument', message: expect.stringContaining('must not be null') };
+    await expect(guard.acquire('k', { ttl: null } as never)).rejects.toMatchObject(refused);
+    for (const name of ['wait', 'settleTimeout', 'letGoAfter']) {
+      await expect(guard.run('t', { [name]: null }, () => 'no')).rejects.toMatchObject(refused);
+    }
+    await expect(guard.state.set('k', 1, { ttl: null } as never)).rejects.toMatchObject(refused);
+    await guard.close();
+  });
+
+  it('of the backends in memory are refused where they do not exist', () => {
+    expect(() => memoryLocks({ ttl: 1 } as never)).toThrow(code);
+    expect(() => memoryState({ ttl: 1 } as never)).toThrow(code);
+  });
+
+  it('that are lists are refused where something was left out of them', async () => {
+    const guard = createGuard({ locks: memoryLocks() });
+    const sparse = Array<string>(2).fill('a', 1);
+    await expect(guard.acquire(sparse)).rejects.toMatchObject({ code: 'invalid-argument' });
+    await expect(guard.acquireAll(sparse)).rejects.toMatchObject({ code: 'invalid-argument' });
+    await guard.close();
+  });
+});
+
+describe('[S6] a backend or a policy that does not keep its contract', () => {
+  it.each([
+    ['no answer', [null]],
+    ['an answer that is none', ['granted']],
+    ['a grant without a token', [{ status: 'granted' }]],
+  ])('is a fault, not a grant and not a hang: %s', async (_title, answers) => {
+    const inner = memoryLocks();
+    const locks = Object.assign(Object.create(inner) as typeof inner, {
+      atOnce: undefined,
+      acquire: () => Promise.resolve(answers as never),
+    });
+    const guard = createGuard({ locks });
+    await expect(guard.tryAcquire('k', { ttl: '1s' })).rejects.toMatchObject({ code: 'unavailable' });
+    await guard.close();
+  });
+
+  it('a policy that answers without a promise is one that lets nothing through', async () => {
+    const locks = Object.assign(Object.create(memoryLocks()) as ReturnType<typeof memoryLocks>, {
+      atOnce: undefined,
+    });
+    const guard = createGuard({ locks, policy: { execute: () => undefined as never } });
+    await expect(guard.tryAcquire('k', { ttl: '1s' })).rejects.toMatchObject({ code: 'unavailable' });
     await guard.close();
   });
 });

@@ -98,7 +98,7 @@ export function nameOf(method: GuardedMethod, self: unknown): string {
  */
 export function guardFor(method: GuardedMethod, self: unknown): Guard {
   const { guard } = method;
-  if (guard !== undefined) return typeof guard === 'function' ? guard() : guard;
+  if (guard !== undefined) return given(method, self, typeof guard === 'function' ? guard() : guard);
   for (let at: unknown = self; isObject(at); at = Object.getPrototypeOf(at) as unknown) {
     const bound = processState.bound.get(at);
     if (bound !== undefined) return bound as Guard;
@@ -107,6 +107,15 @@ export function guardFor(method: GuardedMethod, self: unknown): Guard {
   throw new GuardError(
     'not-bound',
     `${calledBy(method, self)} has no guard: call bindGuard(instance, guard), setDefaultGuard(guard), or give it the option 'guard'`,
+  );
+}
+
+/** A source that has no guard yet, because it was asked too early, must not look like a bug of Guard's. */
+function given(method: GuardedMethod, self: unknown, guard: unknown): Guard {
+  if (isObject(guard) && 'withLock' in guard) return guard as Guard;
+  throw new GuardError(
+    'not-bound',
+    `${calledBy(method, self)} has no guard: its option 'guard' answered none`,
   );
 }
 

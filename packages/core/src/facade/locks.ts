@@ -10,6 +10,7 @@ import { marginMs, parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey, fullKey, type Key } from '../value/key.js';
 import { checkFunction, checkOptions, checkSignal } from '../value/options.js';
+import { isStream } from '../value/stream.js';
 import { compareText } from '../value/token.js';
 import { HeldSet } from './lock-set.js';
 import type { Running } from './running.js';
@@ -57,6 +58,7 @@ export class LockFacade implements LockApi {
     try {
       const frame = { lock: lease, backend: this.locks.backend, parent };
       value = await runInFrame(frame, work as (lock: Lock) => T | PromiseLike<T>, lease);
+      if (isStream(value)) throw streamError(request);
     } catch (error) {
       failure = { error };
     }
@@ -84,7 +86,8 @@ export class LockFacade implements LockApi {
     if (!Array.isArray(keys) || keys.length === 0)
       throw invalidArgument('keys', keys, 'must be a list of keys');
     if (keys.length > MAX_SET) throw invalidArgument('keys', keys, `must be at most ${MAX_SET}`);
-    const requests = keys.map((key, index) => this.request(key, options, false, `keys[${index}]`));
+    // Not `keys.map`, which passes over what was left out.
+    const requests = Array.from(keys, (key, index) => this.request(key, options, false, `keys[${index}]`));
     requests.sort((a, b) => compareText(a.key, b.key));
     const double = requests.find((request, index) => request.key === requests[index + 1]?.key);
     if (double !== undefined) throw invalidArgument('keys', double.shownKey, 'must name each key once');
@@ -211,6 +214,11 @@ function lossOf(lease: Lease, failure: { readonly error: unknown } | undefined):
 function handle(lease: Lease): Lease {
   lease.isHandle = true;
   return lease;
+}
+
+function streamError(request: ClaimRequest): GuardError {
+  const message = `the work under ${request.shownKey} returned a stream, which would go on without the lock: consume it inside`;
+  return new GuardError('invalid-argument', message, { key: request.shownKey });
 }
 
 /** A wait that ended is the caller's error; everything else was thrown already. */

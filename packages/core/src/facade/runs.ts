@@ -176,13 +176,13 @@ class Runs implements RunFacade {
     const run = async (input: unknown, options?: CallOptions): Promise<RunOutcome<unknown>> => {
       const own = withCall(policy, options);
       const key = keyFor(keyOf, input, options);
+      const text = jsonText('input', input);
       return this.engine.call({
         task,
         policy: key === undefined ? own : { ...own, windowMs: undefined },
         key,
-        input: jsonText('input', input),
-        // What a caller hands in reaches the work as it is; only another node works from the record.
-        ...workFor.from(input),
+        input: text,
+        ...workFor(text),
       });
     };
     const callable = (input: unknown): Promise<RunOutcome<unknown>> => run(input);
@@ -204,18 +204,17 @@ function keyFor(
 
 type Work = (run: Run, input: unknown) => unknown;
 
-interface WorkFor {
-  (input: string | undefined): { work: (run: Run) => unknown; compensate?: (run: Run) => unknown };
-  /** The same from a value that need not be parsed. */
-  from(input: unknown): { work: (run: Run) => unknown; compensate?: (run: Run) => unknown };
-}
+type WorkFor = (input: string | undefined) => {
+  readonly work: (run: Run) => unknown;
+  readonly compensate?: (run: Run) => unknown;
+};
 
+/** Every attempt gets its own copy out of the record, on whatever node: what works here works after a takeover. */
 function workOf(work: Work, compensate: TaskOptions<unknown>['compensate']): WorkFor {
-  const from: WorkFor['from'] = (input) => ({
-    work: (run) => work(run, input),
-    ...(compensate === undefined ? {} : { compensate: (run: Run) => compensate(run, input) }),
+  return (text) => ({
+    work: (run) => work(run, parsed(text)),
+    ...(compensate === undefined ? {} : { compensate: (run: Run) => compensate(run, parsed(text)) }),
   });
-  return Object.assign((text: string | undefined) => from(parsed(text)), { from });
 }
 
 function hostOf(parts: RunFacadeParts): RunHost {

@@ -66,11 +66,16 @@ export class StateFacade implements StateApi {
   async watch<T>(prefix: string, onChange: (change: WatchedChange<T>) => void): Promise<Watch> {
     const full = this.full(checkPrefix('prefix', prefix));
     checkFunction('onChange', onChange);
+    const failed = (error: unknown): void =>
+      this.events.emit('error', { error, during: 'a watcher of state' });
+    const tell = (change: WatchedChange<T>): unknown => onChange(change);
     const subscription = await this.states.watch(full, ({ key, entry }) => {
       try {
-        onChange({ key: shortKey(key), entry: entry === null ? null : entryOf<T>(entry) });
+        const told = tell({ key: shortKey(key), entry: entry === null ? null : entryOf<T>(entry) });
+        // An async listener rejects later, and nobody else would catch that.
+        Promise.resolve(told).catch(failed);
       } catch (error) {
-        this.events.emit('error', { error, during: 'a watcher of state' });
+        failed(error);
       }
     });
     const close = (): Promise<void> => subscription.close();

@@ -2,7 +2,7 @@
  * What somebody who wants a run to happen may do about the record that stands under its key: go on with it, or leave
  * it alone, and for which reason. Pure, so that callers, the sweep and the simulator judge alike.
  */
-import { compensationOpen } from './run-parts.js';
+import { compensationOpen, HANDED_BACK } from './run-parts.js';
 import { NO_TOKEN } from './run.js';
 import type { RunRecord } from './run-record.js';
 
@@ -13,7 +13,7 @@ export interface Asker {
   /** Name of the lock backend it sees. */
   readonly backend: string;
   readonly ifFailed: 'keep' | 'rerun';
-  /** Pending records of others are left alone until they are overdue by this. */
+  /** Pending records of others, unless they were handed back, are left alone until they are overdue by this. */
   readonly overdueMs: number;
   /** A first attempt that could not begin for so long is given up. */
   readonly startingDeadlineMs?: number | undefined;
@@ -48,7 +48,9 @@ export function admit(run: RunRecord, asker: Asker, atMs: number): Admission {
     case 'pending': {
       const lateMs = atMs - run.availableAtMs;
       if (run.attempt === 0 && lateMs > (asker.startingDeadlineMs ?? Infinity)) return { act: 'expire' };
-      return asker.mine || lateMs >= asker.overdueMs ? { act: 'start' } : leave('pending');
+      // Whoever handed it back is not about to begin it again.
+      const isFree = asker.mine || (run.reason === HANDED_BACK && lateMs >= 0);
+      return isFree || lateMs >= asker.overdueMs ? { act: 'start' } : leave('pending');
     }
     case 'running':
       // Without a lock nobody can tell whether it still runs; with another backend's, not from here.

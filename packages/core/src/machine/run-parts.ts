@@ -86,10 +86,13 @@ export function again(
   return told(run, { ...base, state: 'pending', availableAtMs: atMs }, what, extra.details ?? {});
 }
 
+/** `reason` of a pending record whose node gave it up when it closed. */
+export const HANDED_BACK = 'handed-back';
+
 /** Back to pending, with the attempt that was cut off not counted. */
 export function uncounted(
   run: In<'running'>,
-  reason: 'handed-back' | 'crashed',
+  reason: typeof HANDED_BACK | 'crashed',
   atMs: number,
   change: Partial<RunBase>,
   details: Details,

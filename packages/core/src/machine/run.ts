@@ -15,6 +15,7 @@ import {
   closed,
   compensationOpen,
   failed,
+  HANDED_BACK,
   held,
   type In,
   kept,
@@ -132,7 +133,7 @@ function fromRunning(run: In<'running'>, move: RunMove, atMs: number): Stepped {
       return attemptFailed(run, move, atMs);
     case 'hand-back':
       if (move.token !== run.lock.token) return no('stale-token');
-      return uncounted(run, 'handed-back', atMs, {}, workerOf(run));
+      return uncounted(run, HANDED_BACK, atMs, {}, workerOf(run));
     case 'crash':
       return crashed(run, move, atMs);
     case 'hold':

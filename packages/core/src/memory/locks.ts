@@ -29,6 +29,7 @@ import { systemClock } from '../runtime/clock.js';
 import type { Instant } from '../value/instant.js';
 import { nextToken } from '../value/token.js';
 import { compareBytes } from '../value/byte-order.js';
+import { checkOptions } from '../value/options.js';
 import { Notices } from './notices.js';
 import { headCount, refresh, type Ticket } from './tickets.js';
 import { Tombstones } from './tombstones.js';
@@ -43,8 +44,11 @@ export interface MemoryLocksOptions {
  * A lock backend in the memory of this process: exclusion among everything that shares the returned object, and
  * nobody else. Several guards may share one; `close()` frees nothing, because nothing was opened, so one guard that
  * closes leaves the others as they are.
+ *
+ * @throws GuardError `invalid-argument`: an option that does not exist.
  */
 export function memoryLocks(options: MemoryLocksOptions = {}): LockBackend {
+  checkOptions('memoryLocks options', options, ['clock']);
   return new MemoryLocks(options.clock ?? systemClock);
 }
 

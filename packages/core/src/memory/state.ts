@@ -14,6 +14,7 @@ import type {
   WriteAnswer,
 } from '../port/state-store.js';
 import { systemClock } from '../runtime/clock.js';
+import { checkOptions } from '../value/options.js';
 import { GoneEntries, type LastWrite } from './gone-entries.js';
 import { SortedKeys } from './sorted-keys.js';
 import { Watches } from './watches.js';
@@ -27,8 +28,11 @@ export interface MemoryStateOptions {
 /**
  * A state store in the memory of this process. Several guards may share one; `close()` frees nothing, because nothing
  * was opened, so one guard that closes leaves the others and their watches as they are.
+ *
+ * @throws GuardError `invalid-argument`: an option that does not exist.
  */
 export function memoryState(options: MemoryStateOptions = {}): StateStore {
+  checkOptions('memoryState options', options, ['clock']);
   return new MemoryState(options.clock ?? systemClock);
 }
 

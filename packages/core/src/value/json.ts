@@ -4,7 +4,8 @@ import { GuardError, invalidArgument } from './error.js';
 /**
  * A value as JSON text.
  *
- * @throws GuardError `invalid-argument`: not JSON (`undefined`, a function, a bigint, a cycle), or over `maxBytes`.
+ * @throws GuardError `invalid-argument`: not JSON (`undefined`, a function, a bigint, a cycle), not without loss (a Map,
+ * NaN, an error), or over `maxBytes`.
  */
 export function encodeJson(argument: string, value: unknown, maxBytes: number): string {
   const text = stringify(argument, value);
@@ -20,7 +21,7 @@ export function encodeJson(argument: string, value: unknown, maxBytes: number): 
 function stringify(argument: string, value: unknown): string {
   let text: string | undefined;
   try {
-    text = JSON.stringify(value, faithful);
+    text = JSON.stringify(value, (name, held: unknown) => faithful(argument, name, held));
   } catch (cause) {
     if (GuardError.is(cause)) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -40,12 +41,13 @@ export function isPlain(value: object): boolean {
 const LOSSY = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error] as const;
 
 /** Refuses what JSON would silently turn into something else. */
-function faithful(name: string, held: unknown): unknown {
+function faithful(argument: string, name: string, held: unknown): unknown {
   const lost =
     (typeof held === 'number' && !Number.isFinite(held)) ||
     typeof held === 'function' ||
     typeof held === 'symbol' ||
     (typeof held === 'object' && held !== null && !isPlain(held));
-  if (lost) throw invalidArgument(`value at '${name}'`, held, 'must be JSON: it would be lost');
+  const place = name === '' ? argument : `${argument} at '${name}'`;
+  if (lost) throw invalidArgument(place, held, 'must be JSON: it would be lost');
   return held;
 }

@@ -85,7 +85,8 @@ export function fingerprint(value: unknown): string {
 
 function encodeParts(argument: string, parts: readonly unknown[]): string {
   if (parts.length === 0) throw invalidArgument(argument, parts, 'must not be empty');
-  return parts.map((part, index) => escapePart(encodePart(`${argument}[${index}]`, part))).join(':');
+  // Not `parts.map`, which passes over what was left out.
+  return Array.from(parts, (part, index) => escapePart(encodePart(`${argument}[${index}]`, part))).join(':');
 }
 
 function encodePart(argument: string, part: unknown): string {

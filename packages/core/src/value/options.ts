@@ -2,31 +2,38 @@
 import { GuardError, invalidArgument } from './error.js';
 
 /**
- * Refuses what is not an object, and options that do not exist.
+ * Refuses what is not an object, options that do not exist, and null for an option.
  *
- * @throws GuardError `invalid-argument` naming the argument and the unknown option.
+ * @throws GuardError `invalid-argument` naming the argument and the option.
  */
 export function checkOptions(argument: string, options: unknown, known: readonly string[]): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw invalidArgument(argument, options, 'must be an object');
   }
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    throw new GuardError(
-      'invalid-argument',
-      `${argument} has no option '${name}'; it has ${known.join(', ')}`,
-    );
+  for (const [name, value] of Object.entries(options)) {
+    if (!known.includes(name)) {
+      throw new GuardError(
+        'invalid-argument',
+        `${argument} has no option '${name}'; it has ${known.join(', ')}`,
+      );
+    }
+    // Only `undefined` is "not given": a null that was computed somewhere may have meant anything.
+    if (value === null) throw invalidArgument(`${argument}.${name}`, value, 'must not be null');
   }
 }
 
 /**
- * Refuses what is not a function.
+ * Refuses what is not a function, and generators: a call of one runs nothing.
  *
  * @throws GuardError `invalid-argument`.
  */
 export function checkFunction(argument: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidArgument(argument, value, 'must be a function');
+  const tag: unknown = (value as { readonly [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  if (tag === 'GeneratorFunction' || tag === 'AsyncGeneratorFunction') {
+    throw invalidArgument(argument, value, 'must not be a generator: a call of one runs nothing');
+  }
 }
 
 /**

@@ -101,6 +101,14 @@ describe.each(Object.entries(COMPILERS))('[B116] decorated by %s', (_name, compi
     expect(billing.settled).toBeUndefined();
   });
 
+  test('a source that has no guard yet is told of as such', async () => {
+    const early = locked({ name: 'early', guard: () => undefined as never }, () => Promise.resolve());
+    await expect(early()).rejects.toMatchObject({
+      code: 'not-bound',
+      message: expect.stringContaining(`early has no guard: its option 'guard' answered none`),
+    });
+  });
+
   test('without a guard a function is named, or told apart by what wrapped it', async () => {
     const nobody = (): Promise<void> => Promise.resolve();
     await expect(locked({ name: 'reports' }, nobody)()).rejects.toThrow(/] reports has no guard/);

@@ -43,6 +43,12 @@ describe('judging a record that exists', () => {
   test.each<[string, RunRecord, Partial<Asker>, string]>([
     ['one’s own pending record is started', pending(0), { mine: true }, 'start'],
     ['somebody else’s pending record is left alone', pending(0), {}, 'leave: pending'],
+    [
+      'one that was handed back is started by whoever comes: nobody else is about to',
+      { ...pending(0), reason: 'handed-back' } as RunRecord,
+      {},
+      'start',
+    ],
     ['a pending record that is overdue by one sweep is started', pending(-9_900), {}, 'start'],
     ['a retry that is due later is left alone', pending(50_000, 1), {}, 'leave: pending'],
     [

@@ -42,8 +42,8 @@ const bad: readonly [Record<string, unknown>, RegExp][] = [
   [{ letGoAfter: NaN }, /letGoAfter must be milliseconds/],
   [{ compensate: 'undo' }, /compensate must be a function/],
   [{ codec: { encode: String } }, /codec.decode must be a function/],
-  [{ input: 1n }, /input must be JSON/],
-  [{ input: 'x'.repeat(70_000) }, /input must be at most 65536 bytes/],
+  [{ input: 1n }, /input is not JSON/],
+  [{ input: 'x'.repeat(70_000) }, /input is too large: 70002 bytes of JSON/],
   [{ input: () => 1 }, /input must be JSON/],
 ];
 

@@ -40,6 +40,17 @@ test('[S4] [S6] a write that was sent twice and met a newer holder may have been
   });
 });
 
+test('a watcher that rejects is told of, and harms nobody', async () => {
+  const { guard } = process();
+  const told: string[] = [];
+  guard.on('error', ({ during }) => told.push(during));
+  const rejecting = (): unknown => Promise.reject(new Error('later'));
+  await guard.state.watch('', rejecting);
+  await guard.state.set('k', 1);
+  await clock.advance(100);
+  expect(told).toEqual(['a watcher of state']);
+});
+
 test('[L3] a listing that is never answered ends as unavailable', async () => {
   const { guard, state } = process();
   state.cut();

@@ -254,7 +254,9 @@ class Lane<Op, Answer> {
     for (let index = 0; index < batch.length; index += 1) {
       const answer = answers?.[index];
       const landing: Landing<Answer> =
-        answer === undefined ? { ok: false, cause: cause ?? tooFew(), sentAt } : { ok: true, answer, sentAt };
+        typeof answer !== 'object' || answer === null
+          ? { ok: false, cause: cause ?? tooFew(), sentAt }
+          : { ok: true, answer, sentAt };
       this.options.watch?.(landing);
       batch[index]!.sink(landing);
     }

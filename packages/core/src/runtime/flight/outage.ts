@@ -89,8 +89,10 @@ export class Outage {
 
   /** Runs a call under the policy. A broken circuit is answered with what broke it. */
   guarded<T>(call: () => Promise<T>): Promise<T> {
-    if (!this.down) return this.policy.execute(call);
-    return this.policy.execute(call).catch((cause: unknown) => {
+    // A policy of somebody else's may answer without a promise.
+    const answer = Promise.resolve(this.policy.execute(call));
+    if (!this.down) return answer;
+    return answer.catch((cause: unknown) => {
       throw isBrokenCircuitError(cause) && this.rootCause !== undefined ? this.rootCause : cause;
     });
   }

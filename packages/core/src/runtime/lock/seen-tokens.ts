@@ -16,6 +16,7 @@ export class SeenTokens {
 
   /** What is wrong with a grant whose token is not larger than one that was seen; `undefined`: nothing. */
   wentBack(key: string, token: bigint): Error | undefined {
+    if (typeof token !== 'bigint') return new Error('the backend granted a lock without a token');
     const seen = this.get(key);
     if (seen === undefined || token > seen) return undefined;
     return new Error(`the backend granted token ${token} after ${seen}: its counter went back`);

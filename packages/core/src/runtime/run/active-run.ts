@@ -55,6 +55,8 @@ export class ActiveRun implements Run, CompletableRun {
   readonly staged = new Set<string>();
   /** Called by `progress()`; the attempt watches for stalls. */
   onProgress: (() => void) | undefined;
+  /** Called before the signal is looked at; the attempt tells limits that have passed. */
+  onLook: (() => void) | undefined;
   private controller: AbortController | undefined;
   private reason: unknown;
   private lane: Promise<unknown> = Promise.resolve();
@@ -124,8 +126,9 @@ export class ActiveRun implements Run, CompletableRun {
   }
 
   get signal(): AbortSignal {
-    // A loss that no timer could tell is told here, before anybody looks at the signal (L1).
+    // What no timer could tell yet, a loss or a limit, is told here, before anybody looks at the signal (L1).
     this.parts.lock?.isHeld();
+    this.onLook?.();
     this.controller ??= new AbortController();
     if (this.cutBy !== undefined && !this.controller.signal.aborted) this.controller.abort(this.reason);
     return this.controller.signal;

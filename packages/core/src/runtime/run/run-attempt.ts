@@ -5,6 +5,7 @@
 import type { Run } from '../../api/run.js';
 import type { Clock } from '../../port/clock.js';
 import { GuardError } from '../../value/error.js';
+import { isStream } from '../../value/stream.js';
 import type { ActiveRun } from './active-run.js';
 import { currentFrame, runInFrame } from '../context.js';
 import type { Events } from '../events.js';
@@ -69,7 +70,10 @@ async function perform(host: AttemptHost, run: ActiveRun, work: (run: Run) => un
 class Watch {
   readonly givenUp: Promise<void>;
   private giveUp: () => void = () => undefined;
-  private readonly timers = new Map<string, { cancel(): void }>();
+  private readonly timers = new Map<
+    string,
+    { readonly dueMonoMs: number; readonly run: () => void; cancel(): void }
+  >();
   private readonly unlisten: () => void;
 
   constructor(
@@ -84,6 +88,7 @@ class Watch {
       this.arm('stall', stallAfterMs, stalled);
       run.onProgress = () => this.arm('stall', stallAfterMs, stalled);
     }
+    run.onLook = () => this.catchUp();
     // Keeps the process alive too, whatever the work waits for (L5).
     this.arm('long', LONG_MS, () => this.tellLong());
     this.unlisten =
@@ -93,13 +98,27 @@ class Watch {
   letGo(): void {
     this.giveUp();
     this.run.lock?.letGo();
+    // Work that was given up is no reason to live on.
+    this.timers.get('long')?.cancel();
   }
 
   end(): void {
     for (const timer of this.timers.values()) timer.cancel();
     this.timers.clear();
     this.run.onProgress = undefined;
+    this.run.onLook = undefined;
     this.unlisten();
+  }
+
+  /** After a blocked event loop no timer has told yet what the clock knows. */
+  private catchUp(): void {
+    const { monoMs } = this.host.clock.now();
+    for (const name of ['timeout', 'stall']) {
+      const timer = this.timers.get(name);
+      if (timer === undefined || timer.dueMonoMs > monoMs) continue;
+      timer.cancel();
+      timer.run();
+    }
   }
 
   private stop(why: 'timeout' | 'stalled', afterMs: number): void {
@@ -123,15 +142,14 @@ class Watch {
 
   private arm(name: string, delayMs: number, run: () => void): void {
     this.timers.get(name)?.cancel();
-    this.timers.set(name, this.host.clock.setTimer(run, delayMs));
+    const { clock } = this.host;
+    const timer = clock.setTimer(run, delayMs);
+    const cancel = (): void => {
+      timer.cancel();
+      this.timers.delete(name);
+    };
+    this.timers.set(name, { dueMonoMs: clock.now().monoMs + delayMs, run, cancel });
   }
-}
-
-/** Something that goes on after it was returned: the lock would be given back under it. */
-function isStream(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (Symbol.asyncIterator in value) return true;
-  return 'subscribe' in value && typeof value.subscribe === 'function';
 }
 
 function streamError(run: ActiveRun): GuardError {

@@ -2,13 +2,13 @@
 import { MAX_RECORDED_BYTES, type Codec } from '../../api/run.js';
 import type { KeptValue } from '../../machine/run-move.js';
 import type { RunFault } from '../../machine/run-record.js';
-import { invalidArgument } from '../../value/error.js';
+import { encodeJson } from '../../value/json.js';
 
 const MAX_MESSAGE = 2_000;
 
-/** The codec that is used where none is given. */
+/** The codec that is used where none is given. What JSON would silently lose is an error: a result is read later. */
 export const jsonCodec: Codec = {
-  encode: (value) => JSON.stringify(value),
+  encode: (value) => encodeJson('value', value, Infinity),
   decode: (text) => JSON.parse(text) as unknown,
 };
 
@@ -27,20 +27,11 @@ export function keepValue(value: unknown, codec: Codec): KeptValue & { readonly 
 /**
  * JSON text of an input or of progress.
  *
- * @throws GuardError `invalid-argument`: not JSON, or over 64 KiB.
+ * @throws GuardError `invalid-argument`: not JSON or not without loss (a Map, NaN, a function), or over 64 KiB.
  */
 export function jsonText(argument: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
-  let text: unknown;
-  try {
-    text = JSON.stringify(value);
-  } catch {
-    throw invalidArgument(argument, value, 'must be JSON');
-  }
-  if (typeof text !== 'string') throw invalidArgument(argument, value, 'must be JSON');
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= MAX_RECORDED_BYTES) return text;
-  throw invalidArgument(argument, value, `must be at most ${MAX_RECORDED_BYTES} bytes of JSON, got ${bytes}`);
+  return encodeJson(argument, value, MAX_RECORDED_BYTES);
 }
 
 /** Kept JSON text as a value again. */
