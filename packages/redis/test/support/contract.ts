@@ -7,7 +7,11 @@ import type { LockBackendSuite, RunStoreSuite, StateStoreSuite, TestRunner } fro
 import { redisLocks, redisState, type RedisConnection } from '../../src/index.js';
 import type { Client, Place, Via } from './clients.js';
 
-const runner: TestRunner = { describe, it: it.concurrent, skip: it.skip };
+const runner: TestRunner = {
+  describe,
+  it: (title, run, timeoutMs) => it.concurrent(title, () => inTurn(run), timeoutMs),
+  skip: it.skip,
+};
 /** The port's own sentences; the cases of a guard above them are left to the topologies that run all. */
 const sentencesOnly: TestRunner = {
   ...runner,
@@ -23,6 +27,23 @@ const lockTraits: LockTraits = {
   maxBatch: 64,
   maxRenew: 256,
 };
+
+/** More at a time make a small machine late for the leases of the cases. */
+const AT_A_TIME = 3;
+let running = 0;
+const queue: (() => void)[] = [];
+
+async function inTurn(run: () => Promise<void>): Promise<void> {
+  if (running < AT_A_TIME) running += 1;
+  else await new Promise<void>((resolve) => queue.push(resolve));
+  try {
+    await run();
+  } finally {
+    const next = queue.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
 
 /** Where a suite runs, and through what. */
 export interface Setting {
