@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { run } from '../scripts/lib/run.mjs';
+import { etcdContenders } from './src/etcd.mjs';
 import { memoryContenders } from './src/memory.mjs';
 import { postgresContenders } from './src/postgres.mjs';
 import { redisContenders } from './src/redis.mjs';
@@ -16,6 +17,7 @@ const BACKENDS = {
   sqlite: sqliteContenders,
   postgres: postgresContenders,
   redis: redisContenders,
+  etcd: etcdContenders,
 };
 const SCENARIOS = ['uncontended', 'throughput', 'contention'];
 

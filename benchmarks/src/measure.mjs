@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 
 /** How many pairs one round takes, by backend: a fraction of a second each. */
-const PAIRS = { memory: 2_000, sqlite: 400, postgres: 256, redis: 512 };
+const PAIRS = { memory: 2_000, sqlite: 400, postgres: 256, redis: 512, etcd: 256 };
 
 /** Times of all rounds by contender: `{ perRound, latencies, violations }` for each case of the scenario. */
 export async function measure(scenario, backend, contenders, { quick }) {

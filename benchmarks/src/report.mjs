@@ -20,6 +20,11 @@ const TARGETS = {
     ['redis-semaphore', 2],
     ['redlock', 2],
   ],
+  'etcd one after the other': [['raw', 1 / 1.15]],
+  'etcd 64 keys at once': [
+    ['raw', 5],
+    ['etcd3', 11],
+  ],
 };
 
 export function rowsOf(scenario, backend, results) {
