@@ -74,8 +74,8 @@ function sqliteTarget(
         `see. Within one process use memoryLocks() and memoryState() of @guard/core`,
     );
   }
-  const file = realFile(resolve(database));
   const loaded = driver as unknown as LoadedDriver;
+  const file = realFile(openFile(loaded) ?? resolve(database));
   return {
     type: 'sqlite',
     file,
@@ -102,6 +102,16 @@ function postgresTarget(
     schema: options.schema,
     driver: driver,
   };
+}
+
+/**
+ * The file that the data source has open: a relative path means whatever folder the process was in then, and a second
+ * lock file elsewhere would exclude nobody.
+ */
+function openFile({ databaseConnection }: LoadedDriver): string | undefined {
+  if (databaseConnection?.open !== true) return undefined;
+  const list = databaseConnection.pragma('database_list') as readonly { name: string; file: string }[];
+  return list.find(({ name }) => name === 'main')?.file;
 }
 
 /** One name for one file, whatever links lead to it. */

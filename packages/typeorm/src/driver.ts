@@ -16,6 +16,7 @@ export type SqliteValue = string | number | bigint | null | Uint8Array;
 /** What a database of better-sqlite3 can do, as far as Guard uses it. */
 export interface SqliteDatabase {
   readonly inTransaction: boolean;
+  readonly open: boolean;
   prepare(statement: string): SqliteStatement;
   exec(statements: string): unknown;
   pragma(pragma: string, options?: { readonly simple?: boolean }): unknown;

@@ -3,7 +3,7 @@
  * transactions do; a waiter does not write; a fault of the file is a fault; a reboot keeps nobody out and lets nobody
  * in too early.
  */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { typeormLocks, typeormState } from '@guard/typeorm';
 import { GuardError, type LockBackend, type StateStore } from '@guard/core';
@@ -99,6 +99,22 @@ describe('the data source', () => {
     expect(typeormLocks(detour).name).toBe(direct);
     expect(typeormLocks(place.dataSource(), { name: 'main' }).name).toBe('main');
   });
+});
+
+it('[S1] of a relative path are those of the file that was opened, wherever the process is by then', async () => {
+  const before = process.cwd();
+  process.chdir(place.folder);
+  try {
+    const dataSource = await place.dataSource({ database: 'app.sqlite' }).initialize();
+    await granted(open(dataSource));
+    mkdirSync('elsewhere');
+    process.chdir('elsewhere');
+    expect(await ask(open(dataSource), claim())).toMatchObject({ status: 'busy' });
+    expect(existsSync('app.sqlite-guard')).toBe(false);
+    await dataSource.destroy();
+  } finally {
+    process.chdir(before);
+  }
 });
 
 describe('transactions of the application', () => {
