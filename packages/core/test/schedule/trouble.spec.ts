@@ -1,4 +1,5 @@
 /** What goes wrong around a schedule: blocked loops, stopped processes, sleeps, clock steps, outages, dead nodes. */
+import type { Run } from '@guard/core';
 import type { VirtualClock } from '@guard/testing';
 import { range, ScheduleStage, START_MS } from './stage.js';
 import { Gate, sleep, watch } from '../runs/stage.js';
@@ -183,6 +184,41 @@ describe('nodes that die', () => {
     expect(stage.instants()).toEqual([60]);
   });
 
+  test('[V3] [B135] [B132] one that is cut off in an occurrence is told to stop before another goes on, and its result is refused', async () => {
+    const aborted: number[] = [];
+    const gate = new Gate();
+    const work = (run: Run): unknown => {
+      run.signal.addEventListener('abort', () => aborted.push(stage.clock.now().wallMs));
+      return stage.log.length === 1 ? gate.promise : 'by the other';
+    };
+    for (let node = 0; node < 2; node += 1) await stage.node(MINUTES, { work });
+    await stage.clock.advance(60_100);
+    const first = stage.processes[stage.log[0]!.node === 'node-1' ? 0 : 1]!;
+    first.locks.cut();
+    first.state.cut();
+    await stage.clock.advance(30_000);
+    expect(stage.instants()).toEqual([60, 60]);
+    expect(stage.log[1]!.trigger).toBe('takeover');
+    expect((aborted[0]! - START_MS) / 1_000).toBeLessThan(stage.log[1]!.atS);
+    first.locks.heal();
+    first.state.heal();
+    gate.open();
+    await stage.clock.advance(15_000);
+    expect(await stage.record('t', '2026-01-01T00:01:00.000Z')).toMatchObject({
+      state: 'completed',
+      value: '"by the other"',
+    });
+    expect(first.names()).toContain('run-refused');
+  });
+
+  test('[V25] one that dies after its occurrence completed has nothing to take over', async () => {
+    for (let node = 0; node < 2; node += 1) await stage.node(MINUTES);
+    await stage.clock.advance(60_500);
+    stage.processes[stage.log[0]!.node === 'node-1' ? 0 : 1]!.kill();
+    await stage.clock.advance(50_000);
+    expect(stage.instants()).toEqual([60]);
+  });
+
   test('[V10] two nodes with one label are two nodes', async () => {
     const guard = { node: { label: 'same' } };
     const a = await stage.node(SECONDS, { guard });
@@ -343,7 +379,7 @@ test('[L5] schedules keep the process alive after start, unless it was told othe
   expect(stage.clock.pendingTimers.ref).toBe(0);
 });
 
-test('[B110] close ends the schedule first, lets the run finish, and hands nothing on twice', async () => {
+test('[V11] [B110] close ends the schedule first, lets the run finish, and hands nothing on twice', async () => {
   const node = await stage.node(MINUTES, { work: () => sleep(stage.clock, 5_000) });
   await stage.clock.advance(60_500);
   const closed = watch(node.guard.close());
