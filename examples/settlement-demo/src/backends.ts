@@ -5,11 +5,11 @@
 import { kvRuns, type LockBackend, type RunStore } from '@guard/core';
 import { etcdLocks, etcdState } from '@guard/etcd';
 import { fromIoredis, redisLocks, redisState } from '@guard/redis';
-import { startEtcd, startRedis } from '@guard/testing/servers';
-import { typeormLocks, typeormRuns } from '@guard/typeorm';
+import { startEtcd, startPostgres, startRedis } from '@guard/testing/servers';
+import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { Etcd3 } from 'etcd3';
 import { Redis } from 'ioredis';
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 
 /** A backend as one process has it. */
 interface Opened {
@@ -22,7 +22,7 @@ interface Opened {
 interface Backend {
   /** Starts the server that it needs. */
   serve?(): Promise<{ readonly url: string; stop(): Promise<void> }>;
-  open(ledger: DataSource, url: string): Opened;
+  open(ledger: DataSource, url: string): Opened | Promise<Opened>;
 }
 
 const BACKENDS = {
@@ -60,6 +60,24 @@ const BACKENDS = {
       };
     },
   },
+  postgres: {
+    serve: async () => {
+      const server = await startPostgres();
+      const source = await new DataSource({ type: 'postgres', url: server.url }).initialize();
+      await ensureSchema(source);
+      await source.destroy();
+      return server;
+    },
+    open: async (_, url) => {
+      const source = await new DataSource({ type: 'postgres', url }).initialize();
+      const [locks, runs] = [typeormLocks(source), typeormRuns(source)];
+      return {
+        locks: () => locks,
+        runs: () => runs,
+        end: () => void Promise.all([locks.close(), runs.close()]).finally(() => source.destroy()),
+      };
+    },
+  },
 } as const satisfies Record<string, Backend>;
 
 /** A backend that exists. */
@@ -82,7 +100,7 @@ export const BACKEND_NAMES = Object.keys(BACKENDS) as readonly BackendName[];
 /** Starts what the backends need. */
 export async function serveBackends(
   backends: Backends,
-): Promise<{ readonly served: ServedBackends; stop(): Promise<void> }> {
+): Promise<{ readonly served: ServedBackends; readonly stop: () => Promise<void> }> {
   const addresses: Partial<Record<BackendName, string>> = {};
   const stops: (() => Promise<void>)[] = [];
   for (const name of new Set([backends.locks, backends.runs])) {
@@ -98,13 +116,14 @@ export async function serveBackends(
 }
 
 /** Opens both, as `createGuard` takes them; one backend that does both is opened once. */
-export function openBackends(
+export async function openBackends(
   { locks, runs, addresses }: ServedBackends,
   ledger: DataSource,
-): { readonly locks: LockBackend; readonly runs: RunStore; end(): void } {
-  const open = (name: BackendName): Opened => (BACKENDS[name] as Backend).open(ledger, addresses[name] ?? '');
-  const forLocks = open(locks);
-  const forRuns = runs === locks ? forLocks : open(runs);
+): Promise<{ readonly locks: LockBackend; readonly runs: RunStore; readonly end: () => void }> {
+  const open = async (name: BackendName): Promise<Opened> =>
+    (BACKENDS[name] as Backend).open(ledger, addresses[name] ?? '');
+  const forLocks = await open(locks);
+  const forRuns = runs === locks ? forLocks : await open(runs);
   const end = (): void => {
     forLocks.end();
     if (forRuns !== forLocks) forRuns.end();

@@ -6,12 +6,16 @@ import { openBackends, type ServedBackends } from './backends.js';
 /** A guard, and the connections under it. */
 export interface DemoGuard {
   readonly guard: Guard;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Makes a guard for one process. */
-export function demoGuard(label: string, backends: ServedBackends, ledger: DataSource): DemoGuard {
-  const { locks, runs, end } = openBackends(backends, ledger);
+export async function demoGuard(
+  label: string,
+  backends: ServedBackends,
+  ledger: DataSource,
+): Promise<DemoGuard> {
+  const { locks, runs, end } = await openBackends(backends, ledger);
   const guard = createGuard({
     locks,
     runs,

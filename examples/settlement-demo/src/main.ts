@@ -103,7 +103,7 @@ async function runsOf(
   { first }: Seen,
   occurrences: number,
 ): Promise<readonly (RunSeen | undefined)[]> {
-  const { guard, close } = demoGuard('audit', backends, ledger.dataSource);
+  const { guard, close } = await demoGuard('audit', backends, ledger.dataSource);
   try {
     const runs: (RunSeen | undefined)[] = [];
     for (let second = first; second < first + occurrences; second += 1) {

@@ -33,7 +33,9 @@ class Worker implements Stage {
 
   static async start(config: WorkerConfig): Promise<Worker> {
     const ledger = await Ledger.open(config.file);
-    const demo = config.guarded ? demoGuard(config.label, config.backends, ledger.dataSource) : undefined;
+    const demo = config.guarded
+      ? await demoGuard(config.label, config.backends, ledger.dataSource)
+      : undefined;
     const worker = new Worker(config, ledger, demo);
     if (demo !== undefined) await worker.join(demo.guard);
     report({ type: 'ready' });

@@ -17,15 +17,21 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['--backend', 'oracle'], "there is no backend 'oracle' in this version; there is: sqlite, redis, etcd"],
+    [
+      ['--backend', 'oracle'],
+      "there is no backend 'oracle' in this version; there is: sqlite, redis, etcd, postgres",
+    ],
     [
       ['--locks', 'zookeeper'],
-      "there is no backend 'zookeeper' in this version; there is: sqlite, redis, etcd",
+      "there is no backend 'zookeeper' in this version; there is: sqlite, redis, etcd, postgres",
     ],
-    [['--runs', 'postgres'], "there is no backend 'postgres' in this version; there is: sqlite, redis, etcd"],
+    [
+      ['--runs', 'mariadb'],
+      "there is no backend 'mariadb' in this version; there is: sqlite, redis, etcd, postgres",
+    ],
     [
       ['--backend', 'constructor'],
-      "there is no backend 'constructor' in this version; there is: sqlite, redis, etcd",
+      "there is no backend 'constructor' in this version; there is: sqlite, redis, etcd, postgres",
     ],
     [['--seed', '1.5'], "--seed takes a whole number from 0 to 2147483647, got '1.5'"],
     [['--seed', ''], "--seed takes a whole number from 0 to 2147483647, got ''"],
