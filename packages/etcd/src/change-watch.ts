@@ -9,6 +9,8 @@ import type { ChangeStream, EtcdConnection } from './connection.js';
 import type { KeyRange } from './names.js';
 
 const REOPEN_AFTER_MS = 250;
+/** A member that hangs takes a stream and says nothing. */
+const OPEN_WITHIN_MS = 3_000;
 
 /** A watch over a range of keys that opens itself again. */
 export class ChangeWatch {
@@ -34,12 +36,14 @@ export class ChangeWatch {
     await new Promise<void>((resolve, reject) => {
       let isOpen = false;
       const over = (cause?: Error): void => {
+        timer.cancel();
+        reject(cause ?? new Error('the watch ended'));
         if (turn !== this.current) return;
-        const error = cause ?? new Error('the watch ended');
         if (isOpen) this.lost();
         else this.drop();
-        reject(error);
       };
+      const late = (): void => over(new Error('etcd did not open a watch in time'));
+      const timer = this.clock.setTimer(late, OPEN_WITHIN_MS, { ref: false });
       stream.on('error', over);
       stream.on('end', () => over());
       stream.on('data', (response) => {
@@ -47,6 +51,7 @@ export class ChangeWatch {
         if (response.canceled) return over(new Error(`etcd ended the watch: ${response.cancel_reason}`));
         if (response.created) {
           isOpen = true;
+          timer.cancel();
           resolve();
         } else this.onChanges(response);
       });
