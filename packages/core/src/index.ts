@@ -123,17 +123,8 @@ export type {
   Task,
   TaskOptions,
 } from './api/run.js';
-export type {
-  Backfill,
-  BackfillOptions,
-  CatchUp,
-  Explanation,
-  NextOptions,
-  ScheduleOptions,
-  Series,
-  TasksApi,
-  TaskView,
-} from './api/schedule.js';
+export type { CatchUp, ScheduleOptions, Series } from './api/schedule.js';
+export type { Backfill, BackfillOptions, Explanation, NextOptions, TasksApi, TaskView } from './api/tasks.js';
 export type { LeftAlone } from './machine/run-admission.js';
 export type { OnCrash } from './machine/run-move.js';
 

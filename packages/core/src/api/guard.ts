@@ -3,6 +3,7 @@ import type { GuardEvents, GuardListener } from './event.js';
 import type { LockApi } from './lock.js';
 import type { RunApi } from './run.js';
 import type { StateApi } from './state.js';
+import type { TasksApi } from './tasks.js';
 
 /** Locks, state and runs of one application on its backends. */
 export interface Guard extends LockApi, RunApi {
@@ -10,6 +11,8 @@ export interface Guard extends LockApi, RunApi {
   readonly namespace: string;
   /** Versioned state. */
   readonly state: StateApi;
+  /** Tasks with a schedule, for people. */
+  readonly tasks: TasksApi;
   /** Calls `listener` on every `event` from now on; a listener that throws harms nobody. Returns how to end it. */
   on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void;
   /**

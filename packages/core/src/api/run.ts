@@ -7,7 +7,7 @@ import type { OnCrash } from '../machine/run-move.js';
 import type { RunEvent, RunFault, RunRecord, RunTrigger } from '../machine/run-record.js';
 import type { Duration } from '../value/duration.js';
 import type { Key } from '../value/key.js';
-import type { ScheduleOptions, Series, TasksApi } from './schedule.js';
+import type { ScheduleOptions, Series } from './schedule.js';
 
 /** The longest result, input or progress that is kept, in bytes of UTF-8. */
 export const MAX_RECORDED_BYTES = 65_536;
@@ -263,7 +263,6 @@ export interface RunApi {
     work: (run: Run, input: I) => T | PromiseLike<T>,
   ): Task<I, Awaited<T>>;
   readonly runs: RunsApi;
-  readonly tasks: TasksApi;
   /**
    * Announces this process as a node, follows the schedules of the tasks that are registered here (or of `tasks`
    * only), and sweeps for them: due retries, and runs whose node is gone, go on here.

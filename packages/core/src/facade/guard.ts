@@ -5,7 +5,7 @@ import type { Guard } from '../api/guard.js';
 import type { AcquireOptions, Lock, LockSet, LockStatus, TryOptions } from '../api/lock.js';
 import type { GuardOptions } from '../api/options.js';
 import type { Run, RunOptions, RunOutcome, RunsApi, StartOptions, Task, TaskOptions } from '../api/run.js';
-import type { TasksApi } from '../api/schedule.js';
+import type { TasksApi } from '../api/tasks.js';
 import type { StateApi } from '../api/state.js';
 import { kvRuns } from '../kv/runs.js';
 import type { Clock, Policy, Random } from '../port/clock.js';

@@ -31,7 +31,7 @@ import { Scheduler } from '../runtime/schedule/scheduler.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey } from '../value/key.js';
 import { checkFunction, checkOptions } from '../value/options.js';
-import type { TasksApi } from '../api/schedule.js';
+import type { TasksApi } from '../api/tasks.js';
 import { RunDesk } from './run-desk.js';
 import { TaskDesk } from './task-desk.js';
 import { scheduleOf, seriesOf } from './schedule-options.js';
@@ -54,6 +54,7 @@ export interface RunFacadeParts {
 
 /** The runs of one guard, with the part of its life that is theirs. */
 export interface RunFacade extends RunApi {
+  readonly tasks: TasksApi;
   /** Ends node and sweep, asks running work to finish, and makes it stop after the grace. Bounded. */
   close(graceMs: number): Promise<void>;
 }

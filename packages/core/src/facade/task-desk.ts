@@ -10,7 +10,7 @@ import type {
   NextOptions,
   TasksApi,
   TaskView,
-} from '../api/schedule.js';
+} from '../api/tasks.js';
 import { type Calendar, listUpTo } from '../machine/calendar.js';
 import type { RunRecord } from '../machine/run-record.js';
 import { resumed } from '../machine/schedule.js';

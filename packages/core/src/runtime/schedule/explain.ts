@@ -2,7 +2,7 @@
  * What became of one instant, and why: its own record says it, else the record of what was passed over, else the
  * task's own record. A reader of the history, not a part of it.
  */
-import type { Explanation } from '../../api/schedule.js';
+import type { Explanation } from '../../api/tasks.js';
 import { type Calendar, isInstant } from '../../machine/calendar.js';
 import type { RunRecord } from '../../machine/run-record.js';
 import { occurrenceKey, summaryKey, type TaskRecord } from '../../machine/task-record.js';
