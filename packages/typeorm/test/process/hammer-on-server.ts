@@ -1,0 +1,44 @@
+/**
+ * Takes locks of a guard on a database server for a short time, over and over, until it is told to stop, and writes a
+ * row into a table of the application for each time: behind the fence, inside a transaction.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createGuard, GuardError } from '@guard/core';
+import type { WorkerMain } from '@guard/testing';
+import { assertFence, typeormLocks } from '@guard/typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+
+const main: WorkerMain<{ options: DataSourceOptions; keys: number }> = async ({ input, tell, hear }) => {
+  const dataSource = await new DataSource(input.options).initialize();
+  const guard = createGuard({ locks: typeormLocks(dataSource), namespace: 'ns' });
+  let stopped = false;
+  let refused = 0;
+
+  async function work(key: string): Promise<void> {
+    while (!stopped) {
+      try {
+        await guard.withLock(key, { ttl: '1s', wait: '20s' }, async (lock) => {
+          await sleep(Math.random() * 5);
+          await dataSource.transaction(async (manager) => {
+            await assertFence(manager, lock);
+            await manager.query('INSERT INTO held (key, token) VALUES ($1, $2)', [key, String(lock.token)]);
+          });
+        });
+      } catch (error) {
+        if (!GuardError.is(error, 'lock-lost') && !GuardError.is(error, 'stale-token')) throw error;
+        refused += 1;
+      }
+    }
+  }
+
+  await tell('ready');
+  const all = Array.from({ length: input.keys }, (_, n) => work(`k${n}`));
+  await hear();
+  stopped = true;
+  await Promise.all(all);
+  await guard.close();
+  await dataSource.destroy();
+  await tell({ refused });
+};
+
+export default main;
