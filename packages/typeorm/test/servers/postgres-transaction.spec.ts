@@ -264,10 +264,10 @@ describe('a process that dies in a transaction on Postgres', () => {
   /** Waits until the server has done with the sessions of the dead process. */
   async function endedSessions(): Promise<void> {
     for (let tries = 0; tries < 100; tries += 1) {
-      const [{ open }]: { open: string }[] = await dataSource.query(
+      const [found]: { open: string }[] = await dataSource.query(
         "SELECT count(*) AS open FROM pg_stat_activity WHERE state LIKE '%transaction%' AND pid <> pg_backend_pid()",
       );
-      if (open === '0') return;
+      if (found?.open === '0') return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error('sessions of the dead process are still open');
