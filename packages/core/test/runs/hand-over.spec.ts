@@ -1,5 +1,5 @@
 /** What goes from one call, attempt or node to the next: inputs, results, runs that were handed back. */
-import type { Run } from '@guard/core';
+import type { Run, RunOptions } from '@guard/core';
 import { Stage, sleep, watch } from './stage.js';
 
 let stage: Stage;
@@ -67,7 +67,7 @@ describe('[B110] a run that was handed back by a node that closed', () => {
 });
 
 describe('[L1] after a blocked event loop', () => {
-  test.each([
+  test.each<[string, RunOptions, RegExp]>([
     ['timeout', { timeout: '1s' }, /did not end within 1000 ms/],
     ['stallAfter', { stallAfter: '1s' }, /made no progress for 1000 ms/],
   ])(

@@ -3,7 +3,7 @@
  * begins and ends, by the machine's clock, and what a try met instead.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGuard, currentRun, GuardError, singleRun } from '@guard/core';
+import { createGuard, currentRun, GuardError, singleRun, type Duration } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
 import { typeormLocks, typeormRuns } from '@guard/typeorm';
 import { DataSource } from 'typeorm';
@@ -12,8 +12,8 @@ export interface TickInput {
   readonly file: string;
   readonly everyMs: number;
   readonly bodyMs: number;
-  readonly grace: string;
-  readonly ttl: string;
+  readonly grace: Duration;
+  readonly ttl: Duration;
 }
 
 export interface Tick {
