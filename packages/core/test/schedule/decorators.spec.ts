@@ -42,7 +42,7 @@ describe("Guard's own timer", () => {
       bindGuard(new Billing(), node.guard);
       await stage.start(node);
     }
-    await stage.clock.advance(30_000);
+    await stage.clock.advance(30_050);
     expect(seen).toEqual(['cron 00:00:10', 'cron 00:00:20', 'cron 00:00:30']);
   });
 

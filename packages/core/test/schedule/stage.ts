@@ -34,7 +34,12 @@ export class ScheduleStage extends Stage {
     const label = `node-${this.processes.length}`;
     node.guard.task('t', options, (run) => {
       const { wallMs } = this.clock.now();
-      this.log.push({ node: label, key: run.key, trigger: run.trigger, atS: Math.round(wallMs - START_MS) / 1_000 });
+      this.log.push({
+        node: label,
+        key: run.key,
+        trigger: run.trigger,
+        atS: Math.round(wallMs - START_MS) / 1_000,
+      });
       return more.work?.(run);
     });
     if (more.start !== false) await this.start(node);

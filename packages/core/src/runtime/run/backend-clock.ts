@@ -17,6 +17,8 @@ const JUMP_MS = 1_000;
 
 interface Sample {
   readonly storeMs: number;
+  /** So much the answer may have aged less on its way. */
+  readonly halfMs: number;
   readonly at: Instant;
 }
 
@@ -46,6 +48,14 @@ export class BackendClock {
     return sample === undefined ? now.wallMs : Math.round(sample.storeMs + now.monoMs - sample.at.monoMs);
   }
 
+  /** The same, but never ahead of the store's clock: for what must not begin early. */
+  atLeast(): number {
+    const { sample, clock } = this;
+    const now = clock.now();
+    if (sample === undefined) return Math.floor(now.wallMs);
+    return Math.floor(sample.storeMs - sample.halfMs + now.monoMs - sample.at.monoMs);
+  }
+
   /** Asks the store now. */
   async refresh(): Promise<void> {
     this.asking ??= this.fetch().finally(() => (this.asking = undefined));
@@ -57,7 +67,7 @@ export class BackendClock {
     const storeMs = await this.ask();
     const gotAt = this.clock.now();
     const halfMs = (gotAt.monoMs - sentAt.monoMs) / 2;
-    this.sample = { storeMs: storeMs + halfMs, at: gotAt };
+    this.sample = { storeMs: storeMs + halfMs, halfMs, at: gotAt };
     return this.sample;
   }
 

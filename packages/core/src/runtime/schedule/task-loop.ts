@@ -88,7 +88,7 @@ export class TaskLoop {
   private arm(faulty: boolean): void {
     if (this.ended) return;
     const { clock, time, random, sweepIntervalMs } = this.host;
-    const nowMs = time.estimate();
+    const nowMs = time.atLeast();
     const longestMs = sweepIntervalMs * (1 - JITTER * random.fraction());
     const dueMs = nextDueMs(this.schedule, this.markMs, nowMs) ?? Infinity;
     const delayMs = Math.max(Math.min(dueMs - nowMs, faulty ? AFTER_FAULT_MS : longestMs), 0);
@@ -123,7 +123,7 @@ export class TaskLoop {
     return plan(schedule, {
       task: task.name,
       record,
-      nowMs: host.time.estimate(),
+      nowMs: host.time.atLeast(),
       replaces: other !== undefined && (await this.replaces(other)),
       storedCalendar: other === undefined ? undefined : calendarOf(other.text),
       recorded: this.occurrences.recorded,
