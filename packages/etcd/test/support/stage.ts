@@ -30,7 +30,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A guard on a client of its own. All guards of a test share a namespace. */
-  process(urls: readonly string[], options: IOptions = {}): Process {
+  process(urls: readonly string[], options: Partial<IOptions> = {}): Process {
     const client = this.client(urls, options);
     const locks = etcdLocks(client);
     const state = etcdState(client);
@@ -40,7 +40,7 @@ export class Stage implements AsyncDisposable {
     return { guard, locks, state, client };
   }
 
-  client(urls: readonly string[], options: IOptions = {}): Etcd3 {
+  client(urls: readonly string[], options: Partial<IOptions> = {}): Etcd3 {
     const client = new Etcd3({ ...options, hosts: [...urls] });
     this.ends(() => client.close());
     return client;
