@@ -34,8 +34,9 @@ const ON_SERVERS = ['<rootDir>/packages/etcd/test/', '<rootDir>/packages/redis/t
 export default {
   // A busy machine is slow; what hangs is bounded all the same.
   testTimeout: 60_000,
-  // Half of the tests wait for real time most of the while: more of them at once than there are cores.
-  maxWorkers: Math.max(3, availableParallelism() - 1),
+  // Most of the long tests wait for real time most of the while: more of them at once than there are cores.
+  maxWorkers: Math.max(5, availableParallelism() - 1),
+  testSequencer: '<rootDir>/scripts/jest-long-first.cjs',
   projects: [
     {
       ...shared,

@@ -2,7 +2,7 @@
 // images, or, as root on Debian, an engine and an image of our own. Exits with 75 where no engine can be had: then
 // nothing was shown, which is neither a success nor a defect.
 import { provideDocker } from './lib/docker.mjs';
-import { runJestProject } from './lib/jest.mjs';
+import { runJestProjects } from './lib/jest.mjs';
 import { run } from './lib/run.mjs';
 import { IMAGE_VARIABLES, importServerImage } from './lib/server-image.mjs';
 import { Stages } from './lib/stages.mjs';
@@ -37,7 +37,7 @@ async function smoke() {
       for (const [name, image] of Object.entries(IMAGE_VARIABLES)) process.env[name] ??= image;
     }
     const shown = await stages.run('smoke: servers in containers', async () => {
-      const { ok, passed, failed } = await runJestProject('smoke');
+      const { ok, passed, failed } = await runJestProjects('smoke');
       console.log(`${passed} passed, ${failed} failed`);
       return ok && (!docker.own || (await leavesNothing()));
     });

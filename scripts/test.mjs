@@ -1,6 +1,6 @@
 // `npm test`: everything between a fresh clone and a verdict. Uses nothing but Node until dependencies are installed.
 import { checkNativeModule, install, whyInstall } from './lib/install.mjs';
-import { runJestProject } from './lib/jest.mjs';
+import { runJestProjects } from './lib/jest.mjs';
 import { run, runNodeTool } from './lib/run.mjs';
 import { provideServerPrograms } from './lib/server-programs.mjs';
 import { Stages } from './lib/stages.mjs';
@@ -15,9 +15,7 @@ if (await dependenciesAreThere()) {
   });
   await stages.run('tests: structure', () => test('structure'));
   await stages.run('server programs', provideServerPrograms);
-  await stages.run('tests: unit', () => test('unit'));
-  await stages.run('tests: examples', () => test('examples'));
-  await stages.run('tests: servers', () => test('servers'));
+  await stages.run('tests: unit, examples, servers', () => test('unit', 'examples', 'servers'));
 }
 
 stages.print();
@@ -33,8 +31,8 @@ async function dependenciesAreThere() {
   });
 }
 
-async function test(project) {
-  const { ok, passed, failed, skipped } = await runJestProject(project);
+async function test(...projects) {
+  const { ok, passed, failed, skipped } = await runJestProjects(...projects);
   totals.passed += passed;
   totals.failed += failed;
   totals.skipped += skipped;
