@@ -74,8 +74,9 @@ export class Beliefs {
   /** "granted" reached the guard. */
   granted(node: SimNode, { key, id, ttlMs }: Claim, token: bigint, sentAt: Instant): void {
     const wire = this.#wire(node, key, token, id);
-    // A claim that has its lock, by a notice, does not look at the answer.
-    const taken = ![...this.#open].some((belief) => belief.wire === wire);
+    // A claim that has its lock, or was told of it, by a notice, does not look at the answer.
+    const isOpen = [...this.#open].some((belief) => belief.wire === wire);
+    const taken = !isOpen && this.#noticed.get(id) !== wire;
     wire.trusts.push(trustOf(ttlMs, sentAt, taken));
   }
 
