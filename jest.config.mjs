@@ -45,7 +45,7 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '<rootDir>/test/structure/',
-        '/test/(servers|smoke)/',
+        '/test/(servers|smoke|mutations)/',
         ...ON_SERVERS,
       ],
     },
@@ -63,6 +63,12 @@ export default {
       ...shared,
       displayName: 'smoke',
       testMatch: ['<rootDir>/packages/*/test/smoke/**/*.spec.ts'],
+    },
+    // Mechanisms taken out, one by one, which the simulator must notice; `npm run test:deep` plays them, and more seeds.
+    {
+      ...shared,
+      displayName: 'mutations',
+      testMatch: ['<rootDir>/packages/*/test/mutations/**/*.spec.ts'],
     },
     // Their own programs, in processes of their own: they need a build.
     { ...shared, displayName: 'examples', testMatch: ['<rootDir>/examples/*/test/**/*.spec.ts'] },

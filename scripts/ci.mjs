@@ -22,6 +22,7 @@ await script('knip');
 await script('depcruise');
 await script('check:packages');
 await script('api:check');
+await script('test:deep');
 await script('test:nodes');
 await script('test:consumers');
 await script('test:smoke');

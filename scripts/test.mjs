@@ -9,12 +9,15 @@ const stages = new Stages();
 const totals = { passed: 0, failed: 0, skipped: 0 };
 
 if (await dependenciesAreThere()) {
-  await stages.run('build', async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0);
-  await stages.run('typecheck', async () => {
-    return (await runNodeTool('typescript/bin/tsc', ['-p', 'tsconfig.lint.json'])).code === 0;
-  });
+  // None needs another: each is one core's work.
+  await Promise.all([
+    stages.run('build', async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0),
+    stages.run('typecheck', async () => {
+      return (await runNodeTool('typescript/bin/tsc', ['-p', 'tsconfig.lint.json'])).code === 0;
+    }),
+    stages.run('server programs', provideServerPrograms),
+  ]);
   await stages.run('tests: structure', () => test('structure'));
-  await stages.run('server programs', provideServerPrograms);
   await stages.run('tests: unit, examples, servers', () => test('unit', 'examples', 'servers'));
 }
 
