@@ -2,10 +2,12 @@
  * One watch over a prefix. A message only says that a key was written; what the listener is told is what the store
  * holds by then, so doubled messages merge and none can be out of order. After a gap everything is listed again.
  */
-import type { StateChange, StateStore, StoredEntry } from '@guard/core';
+import { systemClock, type StateChange, type StateStore, type StoredEntry } from '@guard/core';
 import type { Channel, RedisConnection } from './connection.js';
 
 const PAGE = 200;
+/** A store that could not be asked is asked again after so long. */
+const AGAIN_AFTER_MS = 500;
 
 /** A watch that is open. */
 export class StateWatch {
@@ -57,7 +59,7 @@ export class StateWatch {
       // The store could not be asked: whatever was to be told is listed when it can be.
       () => {
         this.missed = true;
-        this.working = undefined;
+        systemClock.setTimer(() => this.rest(), AGAIN_AFTER_MS, { ref: false });
       },
     );
   }
