@@ -30,33 +30,29 @@ export function whyInstall() {
   return null;
 }
 
+/** Brings the packages, and runs none of their scripts: what needs no native module can start while those are built. */
+export async function fetchPackages() {
+  const { code } = await run('npm', ['ci', '--ignore-scripts']);
+  if (code !== 0) console.error('npm ci failed.');
+  return code === 0;
+}
+
 /**
- * Runs `npm ci`, with what its native build needs. Answers whether all went well. Only the installation scripts run that
- * package.json allows; one that nobody has looked at is an error (an npm before 11 does not know the flag).
+ * Makes sure that better-sqlite3 loads in this version of Node; where it does not, runs the installation scripts that
+ * package.json allows. One that nobody has looked at is an error (an npm before 11 does not know the flag).
  */
-export async function install() {
+export async function provideNativeModules() {
+  if (await nativeModuleLoads()) return true;
   const missing = await missingNativeTools();
   if (missing.length > 0) {
     console.log(`missing for the native build: ${missing.join(', ')}`);
     if (await canInstallPackages()) await installPackages(['build-essential', 'python3']);
     else console.log('trying without: a ready-made binary of better-sqlite3 may exist for this platform');
   }
-  console.log('npm ci (the native build takes a minute or two)');
-  const { code } = await run('npm', ['ci', '--strict-allow-scripts'], { env: nativeBuildEnv() });
-  if (code !== 0) {
-    console.error('npm ci failed.');
-    if ((await missingNativeTools()).length > 0) console.error(NATIVE_HELP);
-  }
-  return code === 0;
-}
-
-/** Makes sure that better-sqlite3 loads in this version of Node, and rebuilds it once when it does not. */
-export async function checkNativeModule() {
+  console.log('npm rebuild (the native build takes a minute or two)');
+  await run('npm', ['rebuild', '--strict-allow-scripts'], { env: nativeBuildEnv() });
   if (await nativeModuleLoads()) return true;
-  console.log('better-sqlite3 does not load in this version of Node: npm rebuild better-sqlite3');
-  await run('npm', ['rebuild', 'better-sqlite3'], { env: nativeBuildEnv() });
-  if (await nativeModuleLoads()) return true;
-  console.error('better-sqlite3 does not load after a rebuild either.');
+  console.error('better-sqlite3 does not load in this version of Node.');
   if ((await missingNativeTools()).length > 0) console.error(NATIVE_HELP);
   return false;
 }

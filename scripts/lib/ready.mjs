@@ -1,5 +1,5 @@
 // From a fresh clone to something that can be run: dependencies and build, each said while it is done.
-import { checkNativeModule, install, whyInstall } from './install.mjs';
+import { fetchPackages, provideNativeModules, whyInstall } from './install.mjs';
 import { run } from './run.mjs';
 
 /** Installs what is missing and builds. Answers whether all went well. */
@@ -7,9 +7,10 @@ export async function makeReady(what) {
   const reason = whyInstall();
   if (reason) {
     console.log(`${reason}: installing what ${what} needs`);
-    if (!(await install())) return false;
+    if (!(await fetchPackages())) return false;
   }
-  if (!(await checkNativeModule())) return false;
   console.log('building (the first time takes half a minute)');
-  return (await run(process.execPath, ['scripts/build.mjs'])).code === 0;
+  // The compiler of TypeScript does not need the native modules.
+  const build = async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0;
+  return (await Promise.all([provideNativeModules(), build()])).every(Boolean);
 }
