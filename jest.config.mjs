@@ -36,6 +36,8 @@ export default {
   testTimeout: 60_000,
   // Most of the long tests wait for real time most of the while: more of them at once than there are cores.
   maxWorkers: Math.max(5, availableParallelism() - 1),
+  // Contract suites say themselves how many of their cases run at once.
+  maxConcurrency: 16,
   testSequencer: '<rootDir>/scripts/jest-long-first.cjs',
   projects: [
     {

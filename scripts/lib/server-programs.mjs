@@ -15,6 +15,8 @@ const PROGRAMS = [
   { program: 'mariadbd', package: 'mariadb-server-core' },
   { program: 'my_print_defaults', package: 'mariadb-client-core' },
   { program: 'pgbouncer', package: 'pgbouncer', service: 'pgbouncer' },
+  // Makes the certificates of tests.
+  { program: 'openssl', package: 'openssl' },
 ];
 
 /** The Debian packages that bring them. */

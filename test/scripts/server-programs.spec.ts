@@ -7,8 +7,17 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 const SCRIPT = pathToFileURL(join(__dirname, '../../scripts/lib/server-programs.mjs')).href;
-const PACKAGES = 'redis-server etcd-server postgresql mariadb-server-core mariadb-client-core pgbouncer';
-const PROGRAMS = ['redis-server', 'etcd', 'postgres', 'mariadbd', 'my_print_defaults', 'pgbouncer'];
+const PACKAGES =
+  'redis-server etcd-server postgresql mariadb-server-core mariadb-client-core pgbouncer openssl';
+const PROGRAMS = [
+  'redis-server',
+  'etcd',
+  'postgres',
+  'mariadbd',
+  'my_print_defaults',
+  'pgbouncer',
+  'openssl',
+];
 
 let folder: string;
 beforeEach(() => {

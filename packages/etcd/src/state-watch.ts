@@ -1,107 +1,36 @@
-/**
- * One watch over a prefix. A change only says that a key was written; what the listener is told is what the store
- * holds by then, so quick changes merge and none can be out of order. After a gap everything is listed again.
- */
-import type { Clock, StateChange, StateStore, StoredEntry } from '@guard/core';
+/** One watch over a prefix: the changes that etcd tells of, and the feed that makes news of them. */
+import { StateFeed, type StateFeedParts } from '@guard/core';
 import { ChangeWatch } from './change-watch.js';
 import type { EtcdConnection } from './connection.js';
 
-const PAGE = 200;
-const AGAIN_AFTER_MS = 500;
-
 /** A watch that is open. */
 export class StateWatch {
+  private readonly feed: StateFeed;
   private readonly changes: ChangeWatch;
-  private readonly dirty = new Set<string>();
-  /** Versions that the listener knows of; what is missing after a gap was deleted. */
-  private readonly known = new Map<string, string>();
-  private working: Promise<void> | undefined;
-  private missed = false;
-  private closed = false;
 
-  constructor(
-    private readonly store: Pick<StateStore, 'read' | 'scan'>,
-    connection: EtcdConnection,
-    private readonly clock: Clock,
-    private readonly prefix: string,
-    private readonly listener: (change: StateChange) => void,
-  ) {
+  constructor(connection: EtcdConnection, parts: StateFeedParts) {
     const { names } = connection;
+    this.feed = new StateFeed(parts);
     this.changes = new ChangeWatch(
-      ...([connection, clock, names.entriesBelow(prefix)] as const),
-      ({ events }) => this.wrote(events.map(({ kv }) => names.entryKey(kv.key))),
-      (open) => open && this.lost(),
+      ...([connection, parts.clock, names.entriesBelow(parts.prefix)] as const),
+      ({ events }) => this.feed.wrote(events.map(({ kv }) => names.entryKey(kv.key))),
+      (open) => open && this.feed.gap(),
     );
   }
 
+  /** Hears of everything from now on, or leaves nothing open. */
   async open(): Promise<void> {
-    await this.changes.open();
-    await this.list((entry) => this.known.set(entry.key, entry.version));
+    try {
+      await this.changes.open();
+      await this.feed.start();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   close(): void {
-    this.closed = true;
+    this.feed.close();
     this.changes.close();
-  }
-
-  private wrote(keys: readonly string[]): void {
-    for (const key of keys) this.dirty.add(key);
-    this.work();
-  }
-
-  private lost(): void {
-    this.missed = true;
-    this.work();
-  }
-
-  private work(): void {
-    if (this.working !== undefined || this.closed) return;
-    this.working = this.drain().then(
-      () => this.rest(),
-      // The store could not be asked: whatever was to be told is listed when it can be.
-      () => {
-        this.missed = true;
-        this.clock.setTimer(() => this.rest(), AGAIN_AFTER_MS, { ref: false });
-      },
-    );
-  }
-
-  private rest(): void {
-    this.working = undefined;
-    if (this.dirty.size > 0 || this.missed) this.work();
-  }
-
-  private async drain(): Promise<void> {
-    if (this.missed) await this.relist();
-    const keys = [...this.dirty];
-    this.dirty.clear();
-    const entries = await this.store.read(keys);
-    keys.forEach((key, index) => this.tell(key, entries[index] ?? null));
-  }
-
-  private async relist(): Promise<void> {
-    this.missed = false;
-    const gone = new Set(this.known.keys());
-    await this.list((entry) => {
-      gone.delete(entry.key);
-      if (this.known.get(entry.key) !== entry.version) this.tell(entry.key, entry);
-    });
-    for (const key of gone) this.tell(key, null);
-  }
-
-  private tell(key: string, entry: StoredEntry | null): void {
-    if (this.closed) return;
-    if (entry === null) this.known.delete(key);
-    else this.known.set(key, entry.version);
-    this.listener({ key, entry });
-  }
-
-  private async list(each: (entry: StoredEntry) => void): Promise<void> {
-    let cursor: string | undefined;
-    do {
-      const page = await this.store.scan(this.prefix, cursor, PAGE);
-      page.entries.forEach(each);
-      cursor = page.cursor;
-    } while (cursor !== undefined);
   }
 }

@@ -119,7 +119,7 @@ class EtcdState implements StateStore {
   }
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
-    const watch = new StateWatch(this, this.connection, this.clock, prefix, listener);
+    const watch = new StateWatch(this.connection, { store: this, clock: this.clock, prefix, listener });
     await watch.open();
     this.watches.add(watch);
     return {

@@ -1,12 +1,13 @@
 /** Three nodes: leaders that stop or die during a hold, and members that hang. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { failureOf, until } from '@guard/testing';
 import { startEtcd, type EtcdGroup } from '@guard/testing/servers';
-import { failureOf, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 describe('Three nodes', () => {
   let group: EtcdGroup;
   beforeAll(async () => {
-    group = await startEtcd({ nodes: 3 });
+    group = await startEtcd({ nodes: 3, onDisk: false });
   });
   afterAll(() => group.stop());
 

@@ -3,11 +3,11 @@
  */
 import { describeLockBackend, describeRunStore, describeStateStore } from '@guard/testing';
 import { stopServer } from './support/place.js';
-import { sideBySide } from './support/runners.js';
+import { portCases } from './support/runners.js';
 import { locks, runs, state } from './support/suites.js';
 
 afterAll(stopServer);
 
-describeLockBackend({ runner: sideBySide, ...locks });
-describeStateStore({ runner: sideBySide, ...state });
-describeRunStore({ runner: sideBySide, ...runs });
+describeLockBackend({ runner: portCases, ...locks });
+describeStateStore({ runner: portCases, ...state });
+describeRunStore({ runner: portCases, ...runs });

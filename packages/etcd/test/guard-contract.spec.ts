@@ -3,10 +3,10 @@
  */
 import { describeLockBackend, describeStateStore } from '@guard/testing';
 import { stopServer } from './support/place.js';
-import { oneByOne } from './support/runners.js';
+import { guardCases } from './support/runners.js';
 import { locks, state } from './support/suites.js';
 
 afterAll(stopServer);
 
-describeLockBackend({ runner: oneByOne, ...locks });
-describeStateStore({ runner: oneByOne, ...state });
+describeLockBackend({ runner: guardCases, ...locks });
+describeStateStore({ runner: guardCases, ...state });

@@ -1,7 +1,8 @@
 /** What others do to keys and leases, and processes that are gone: who holds a lock learns that it does not any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { failureOf, until } from '@guard/testing';
 import { server, stopServer } from './support/place.js';
-import { failureOf, keysOf, Stage, until } from './support/stage.js';
+import { keysOf, Stage } from './support/stage.js';
 
 afterAll(stopServer);
 

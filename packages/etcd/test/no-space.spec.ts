@@ -1,8 +1,9 @@
 /** A server whose quota is used up: what is held stays held and can be given back, and nothing new is granted. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { failureOf } from '@guard/testing';
 import { startEtcd } from '@guard/testing/servers';
 import type { IOptions } from 'etcd3';
-import { failureOf, Stage } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 type HostPolicy = ReturnType<NonNullable<NonNullable<IOptions['faultHandling']>['host']>>;
 
@@ -12,7 +13,10 @@ const open = { execute: async (run: () => unknown) => run() } as unknown as Host
 describe('A server without space', () => {
   it('[S6] [B55] renews and releases what is held, and says unavailable to new claims, never busy', async () => {
     await using stage = new Stage();
-    await using group = await startEtcd({ args: ['--quota-backend-bytes', String(8 * 1_048_576)] });
+    await using group = await startEtcd({
+      onDisk: false,
+      args: ['--quota-backend-bytes', String(8 * 1_048_576)],
+    });
     // The client's own breaker would shut the only host for five seconds after three refusals, renewals included.
     const { guard } = stage.process(group.urls, { faultHandling: { host: () => open } });
     const filler = stage.client(group.urls);

@@ -1,13 +1,13 @@
 /** One server in trouble, and a wire that is cut: nothing hangs, nothing is taken for "busy", and it all comes back. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTcpProxy } from '@guard/testing';
+import { failureOf, startTcpProxy, until } from '@guard/testing';
 import { startEtcd, type EtcdGroup } from '@guard/testing/servers';
-import { failureOf, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 describe('A server', () => {
   let group: EtcdGroup;
   beforeAll(async () => {
-    group = await startEtcd();
+    group = await startEtcd({ onDisk: false });
   });
   afterAll(() => group.stop());
 
@@ -71,7 +71,7 @@ describe('A server', () => {
 describe('A wire', () => {
   it('[S1] [L1] [B10] [B17] that is cut takes the lock from one side only when that side has let go of it', async () => {
     await using stage = new Stage();
-    await using group = await startEtcd();
+    await using group = await startEtcd({ onDisk: false });
     const [node] = group.nodes;
     await using proxy = await startTcpProxy({ target: { host: node!.host, port: node!.port } });
     const far = stage.process([`${proxy.host}:${proxy.port}`]);

@@ -27,7 +27,7 @@ async function saidBy(hosts: readonly string[], password: string): Promise<reado
 }
 
 it('[S6] no secret of the client is told, whatever becomes of the server', async () => {
-  const group = await startEtcd();
+  const group = await startEtcd({ onDisk: false });
   try {
     const admin = new Etcd3({ hosts: [...group.urls] });
     await admin.role('root').create();

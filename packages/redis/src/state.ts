@@ -5,6 +5,7 @@
  */
 import {
   FENCE_KEPT_MS,
+  systemClock,
   type StateChange,
   type StatePage,
   type StateStore,
@@ -105,7 +106,8 @@ class RedisState implements StateStore {
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
     const namespace = prefix.slice(0, prefix.indexOf('/'));
-    const watch = new StateWatch(this, this.connection, this.channel + namespace, prefix, listener);
+    const parts = { store: this, clock: systemClock, prefix, listener };
+    const watch = new StateWatch(this.connection, this.channel + namespace, parts);
     await watch.open();
     this.watches.add(watch);
     return {

@@ -3,6 +3,7 @@ import { Redis as Redis5 } from 'ioredis';
 import { Redis } from 'ioredis6';
 import { createClient as createClient5, createSentinel as createSentinel5 } from 'redis';
 import { createClient } from 'redis6';
+import { everydayUse, failureOf, reasons, until } from '@guard/testing';
 import { startRedis, startRedisCluster, startRedisSentinel, type TestServer } from '@guard/testing/servers';
 import { GuardError } from '@guard/core';
 import { fromIoredis, fromNodeRedis, redisLocks, type RedisConnection } from '../src/index.js';
@@ -14,31 +15,15 @@ import {
   type Place,
   type Via,
 } from './support/clients.js';
-import { failureOf, reasons, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 import { startTls } from './support/tls.js';
 
 const silent = (): void => undefined;
 
-/** A lock that is handed over by a message, and an entry that is watched: every way in which a client is used. */
+/** Two guards in one namespace, on one connection or two. */
 async function smoke(stage: Stage, one: RedisConnection, other: RedisConnection): Promise<void> {
   const first = stage.guard(one);
-  const second = stage.guard(other, { namespace: first.namespace });
-  const held = await first.acquire('k');
-  const waiting = second.acquire('k', { wait: '20s' });
-  await until('it waits', async () => (await first.inspect('k')).waiting === 1);
-  await held.extend('1m');
-  expect(await held.release()).toBe('released');
-  await using next = await waiting;
-  expect(next.token).toBeGreaterThan(held.token);
-  const seen: unknown[] = [];
-  await using watch = await second.state.watch('e', ({ entry }) => void seen.push(entry?.value));
-  expect(watch).toBeDefined();
-  const version = await first.state.create('e', 1);
-  expect(await first.state.update('e', version!, 2)).not.toBeNull();
-  await until('the watcher has seen it', () => seen.includes(2));
-  const listed = [];
-  for await (const entry of second.state.list('')) listed.push(entry.key);
-  expect(listed).toEqual(['e']);
+  await everydayUse(first, stage.guard(other, { namespace: first.namespace }));
 }
 
 describe('Every library and version', () => {

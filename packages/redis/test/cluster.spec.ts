@@ -1,11 +1,12 @@
 /** A cluster of three masters: what a dead master, a moved slot and odd keys do to locks and state. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '@guard/core';
+import { failureOf, until } from '@guard/testing';
 import { startRedisCluster, type RedisCluster, type TestServer } from '@guard/testing/servers';
 import { entryName, lockNames } from '../src/names.js';
 import { slotOf, tagOf, TAGS } from '../src/slot.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
-import { failureOf, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 const LIBRARIES: [string, Via][] = [
   ['ioredis', viaIoredis6],

@@ -1,8 +1,9 @@
 /** What locks cost the server, counted by the server itself. */
+import { until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import type { Guard } from '@guard/core';
 import { viaIoredis6 } from './support/clients.js';
-import { Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 describe('The cost at the server', () => {
   let server: TestServer;

@@ -1,7 +1,8 @@
 /** What Redis acknowledged and lost: tokens go on all the same (S2), and whoever held a lock is told. */
+import { until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { viaIoredis6, viaNodeRedis6, type Client } from './support/clients.js';
-import { Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 describe('Lost data', () => {
   let server: TestServer;

@@ -1,8 +1,9 @@
 /** Behind Sentinel: what a fail-over does to locks, and what waiting for replicas changes. */
 import type { Guard, Lock } from '@guard/core';
+import { failureOf, reasons, until } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel, type TestServer } from '@guard/testing/servers';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
-import { failureOf, reasons, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 const LIBRARIES: [string, Via][] = [
   ['ioredis', viaIoredis6],

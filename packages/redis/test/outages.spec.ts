@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis6';
+import { failureOf, reasons, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { fromIoredis } from '../src/index.js';
 import { viaIoredis6, viaNodeRedis6, type Client, type Via } from './support/clients.js';
-import { failureOf, reasons, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 const LIBRARIES: [string, Via][] = [
   ['ioredis', viaIoredis6],

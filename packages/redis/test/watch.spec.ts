@@ -1,9 +1,9 @@
 /** A watch whose store cannot be asked for a moment, on a connection that stays open: nothing is lost by it. */
 import type { StateChange } from '@guard/core';
+import { until } from '@guard/testing';
 import { startRedis } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
 import { fromIoredis, redisState } from '../src/index.js';
-import { until } from './support/stage.js';
 
 it('the newest value is told although the read that follows its message failed, and no other message comes', async () => {
   const server = await startRedis();

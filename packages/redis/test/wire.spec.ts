@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis6';
 import { createClient } from 'redis6';
-import { SeededRandom, startTcpProxy, type TcpProxy } from '@guard/testing';
+import { failureOf, SeededRandom, startTcpProxy, type TcpProxy, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { fromIoredis, fromNodeRedis, type RedisConnection } from '../src/index.js';
-import { failureOf, Stage, until } from './support/stage.js';
+import { Stage } from './support/stage.js';
 
 type Connect = (stage: Stage, port: number, options?: Settings) => Promise<RedisConnection>;
 

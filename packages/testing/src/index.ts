@@ -22,6 +22,8 @@ export type { Direction, TcpAddress } from './fault/tcp-connection.js';
 // laws that every scenario obeys
 export { findOverlaps, findTokenDisorder, HoldLog } from './check/hold-log.js';
 export type { HoldEvent } from './check/hold-log.js';
+export { failureOf, reasons, until } from './check/awaiting.js';
+export { everydayUse } from './check/everyday.js';
 export { findLeftovers } from './check/leftovers.js';
 export type { LeftoverQuery } from './check/leftovers.js';
 export { everythingSaid, everythingTold, secretsIn } from './check/secrets.js';
@@ -50,3 +52,5 @@ export type { StatePlace, StateTraits } from './contract/state/kit.js';
 export type { LockPlace } from './contract/locks/kit.js';
 export type { RunPlace, RunTraits } from './contract/runs/kit.js';
 export type { Profile, SuiteOptions, TestRunner } from './contract/runner.js';
+export { sideBySide } from './contract/side-by-side.js';
+export type { SideBySideOptions } from './contract/side-by-side.js';

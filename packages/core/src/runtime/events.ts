@@ -5,35 +5,36 @@ import { checkFunction } from '../value/options.js';
 
 type AnyListener = (event: never) => void;
 
-/** Every event there is; the type makes sure that none is forgotten. */
-const NAMES: ReadonlySet<string> = new Set(
-  Object.keys({
-    'lock-granted': true,
-    'lock-released': true,
-    'lock-lost': true,
-    'lock-suspect': true,
-    'lock-forced': true,
-    'claim-queued': true,
-    'claim-cancelled': true,
-    'run-started': true,
-    'run-completed': true,
-    'run-failed': true,
-    'run-skipped': true,
-    'run-taken-over': true,
-    'run-expired': true,
-    'run-on-hold': true,
-    'run-refused': true,
-    'run-long': true,
-    'run-unguarded': true,
-    alarm: true,
-    'schedule-conflict': true,
-    'clock-skew': true,
-    'loop-lag': true,
-    'backend-unavailable': true,
-    'backend-recovered': true,
-    error: true,
-  } satisfies Record<keyof GuardEvents, true>),
-);
+/** The type makes sure that none is forgotten. */
+const EVENTS = {
+  'lock-granted': true,
+  'lock-released': true,
+  'lock-lost': true,
+  'lock-suspect': true,
+  'lock-forced': true,
+  'claim-queued': true,
+  'claim-cancelled': true,
+  'run-started': true,
+  'run-completed': true,
+  'run-failed': true,
+  'run-skipped': true,
+  'run-taken-over': true,
+  'run-expired': true,
+  'run-on-hold': true,
+  'run-refused': true,
+  'run-long': true,
+  'run-unguarded': true,
+  alarm: true,
+  'schedule-conflict': true,
+  'clock-skew': true,
+  'loop-lag': true,
+  'backend-unavailable': true,
+  'backend-recovered': true,
+  error: true,
+} satisfies Record<keyof GuardEvents, true>;
+
+/** Every event there is, for whoever listens to all of them. */
+export const EVENT_NAMES = Object.keys(EVENTS) as readonly (keyof GuardEvents)[];
 
 /** Typed events of one guard. */
 export class Events {
@@ -45,7 +46,9 @@ export class Events {
    * @throws GuardError `invalid-argument`: no such event, or no function.
    */
   on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void {
-    if (!NAMES.has(event)) throw invalidArgument('event', event, `must be one of ${[...NAMES].join(', ')}`);
+    if (!Object.hasOwn(EVENTS, event)) {
+      throw invalidArgument('event', event, `must be one of ${EVENT_NAMES.join(', ')}`);
+    }
     checkFunction('listener', listener);
     const set = this.listeners.get(event) ?? new Set();
     this.listeners.set(event, set.add(listener));

@@ -9,7 +9,7 @@ import type { EtcdClient } from '../../src/index.js';
 let starting: Promise<EtcdGroup> | undefined;
 
 export function server(): Promise<EtcdGroup> {
-  return (starting ??= startEtcd());
+  return (starting ??= startEtcd({ onDisk: false }));
 }
 
 export async function stopServer(): Promise<void> {

@@ -1,28 +1,15 @@
 /**
- * Two halves of a contract suite, each for a file of its own. The shortest ttl of etcd is two seconds, so the cases of
- * the port wait for most of their time and run side by side. Those of guards keep times of their own, and run one after
- * the other.
+ * Two halves of a contract suite, each for a file of its own. The shortest ttl of etcd is two seconds, so cases wait for
+ * most of their time and run side by side: those of the port many at a time, those of guards few, because their own
+ * machinery has times to keep.
  */
-import type { TestRunner } from '@guard/testing';
+import { sideBySide } from '@guard/testing';
+
+const runner = { describe, it: it.concurrent, skip: it.skip };
+const isOfGuards = (title: string): boolean => title.startsWith('guard on ');
 
 /** The cases of the port alone. */
-export const sideBySide = half(it.concurrent, (title) => !title.startsWith('guard on '));
+export const portCases = sideBySide(runner, { atATime: 12, suites: (title) => !isOfGuards(title) });
 
 /** The cases of guards alone. */
-export const oneByOne = half(it, (title) => title.startsWith('guard on '));
-
-function half(run: TestRunner['it'], isMine: (title: string) => boolean): TestRunner {
-  let depth = 0;
-  return {
-    describe: (title, define) => {
-      if (depth === 0 && !isMine(title)) return;
-      describe(title, () => {
-        depth += 1;
-        define();
-        depth -= 1;
-      });
-    },
-    it: run,
-    skip: it.skip,
-  };
-}
+export const guardCases = sideBySide(runner, { atATime: 4, suites: isOfGuards });

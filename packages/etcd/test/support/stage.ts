@@ -1,13 +1,5 @@
 /** What the tests on real faults share: guards on clients, a plain client to do things to the server, and patience. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  createGuard,
-  GuardError,
-  systemRandom,
-  type Guard,
-  type LockBackend,
-  type StateStore,
-} from '@guard/core';
+import { createGuard, systemRandom, type Guard, type LockBackend, type StateStore } from '@guard/core';
 import { Etcd3, type IOptions } from 'etcd3';
 import { etcdLocks, etcdState } from '../../src/index.js';
 
@@ -56,27 +48,4 @@ export async function keysOf(client: Etcd3, namespace: string, key: string): Pro
   const prefix = `guard/l/${namespace}/lock/${key}\0`;
   const { kvs } = await client.getAll().prefix(prefix).sort('Create', 'Ascend').exec();
   return kvs.map((kv) => kv.key.toString());
-}
-
-/** Waits until `look` says yes. */
-export async function until(
-  what: string,
-  look: () => boolean | Promise<boolean>,
-  withinMs = 20_000,
-): Promise<void> {
-  for (const end = performance.now() + withinMs; ;) {
-    if (await look()) return;
-    if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
-    await sleep(10);
-  }
-}
-
-/** The error of a promise that has to reject. */
-export async function failureOf(promise: Promise<unknown>): Promise<GuardError> {
-  const error = await promise.then(
-    (value) => new Error(`fulfilled with ${String(value)}`),
-    (reason: unknown) => reason as Error,
-  );
-  if (GuardError.is(error)) return error;
-  throw error;
 }

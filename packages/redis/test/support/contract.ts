@@ -3,20 +3,15 @@
  * but the server, so several run at the same time.
  */
 import { kvRuns, type LockTraits, type RunStore } from '@guard/core';
-import type { LockBackendSuite, RunStoreSuite, StateStoreSuite, TestRunner } from '@guard/testing';
+import { sideBySide, type LockBackendSuite, type RunStoreSuite, type StateStoreSuite } from '@guard/testing';
 import { redisLocks, redisState, type RedisConnection } from '../../src/index.js';
 import type { Client, Place, Via } from './clients.js';
 
-const runner: TestRunner = {
-  describe,
-  it: (title, run, timeoutMs) => it.concurrent(title, () => inTurn(run), timeoutMs),
-  skip: it.skip,
-};
+const atOnce = { describe, it: it.concurrent, skip: it.skip };
+/** More at a time make a small machine late for the leases of the cases. */
+const runner = sideBySide(atOnce, { atATime: 3 });
 /** The port's own sentences; the cases of a guard above them are left to the topologies that run all. */
-const sentencesOnly: TestRunner = {
-  ...runner,
-  describe: (title, define) => (title.startsWith('guard on') ? undefined : describe(title, define)),
-};
+const sentencesOnly = sideBySide(atOnce, { atATime: 3, suites: (title) => !title.startsWith('guard on ') });
 
 const lockTraits: LockTraits = {
   fifo: true,
@@ -27,23 +22,6 @@ const lockTraits: LockTraits = {
   maxBatch: 64,
   maxRenew: 256,
 };
-
-/** More at a time make a small machine late for the leases of the cases. */
-const AT_A_TIME = 3;
-let running = 0;
-const queue: (() => void)[] = [];
-
-async function inTurn(run: () => Promise<void>): Promise<void> {
-  if (running < AT_A_TIME) running += 1;
-  else await new Promise<void>((resolve) => queue.push(resolve));
-  try {
-    await run();
-  } finally {
-    const next = queue.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  }
-}
 
 /** Where a suite runs, and through what. */
 export interface Setting {

@@ -1,6 +1,5 @@
 /** What the tests on real faults share: guards on clients, a plain client to do things to the server, and patience. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createGuard, GuardError, systemRandom, type Guard } from '@guard/core';
+import { createGuard, systemRandom, type Guard } from '@guard/core';
 import { Redis } from 'ioredis6';
 import type { TestServer } from '@guard/testing/servers';
 import { redisLocks, redisState, type RedisConnection, type RedisLocksOptions } from '../../src/index.js';
@@ -43,32 +42,4 @@ export class Stage implements AsyncDisposable {
 export interface GuardTerms {
   readonly locks?: RedisLocksOptions;
   readonly namespace?: string;
-}
-
-/** Waits until `look` says yes. */
-export async function until(
-  what: string,
-  look: () => boolean | Promise<boolean>,
-  withinMs = 20_000,
-): Promise<void> {
-  for (const end = performance.now() + withinMs; ;) {
-    if (await look()) return;
-    if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
-    await sleep(10);
-  }
-}
-
-/** The error of a promise that has to reject. */
-export async function failureOf(promise: Promise<unknown>): Promise<GuardError> {
-  const error = await promise.then(
-    (value) => new Error(`fulfilled with ${String(value)}`),
-    (reason: unknown) => reason as Error,
-  );
-  if (GuardError.is(error)) return error;
-  throw error;
-}
-
-/** The messages of an error and of all that it rests on. */
-export function reasons(error: unknown): string {
-  return error instanceof Error ? `${error.message} < ${reasons(error.cause)}` : '';
 }

@@ -4,38 +4,9 @@
  * hidden ones too.
  */
 import { inspect } from 'node:util';
-import type { Guard, GuardEvents } from '@guard/core';
+import { EVENT_NAMES, type Guard } from '@guard/core';
 
 const MAX_DEPTH = 10;
-/** Events that carry somebody's error. The type says when one is missing below. */
-type Telling = {
-  [E in keyof GuardEvents]: GuardEvents[E] extends { readonly cause: unknown } | { readonly error: unknown }
-    ? E
-    : never;
-}[keyof GuardEvents];
-const EVENTS: Readonly<Record<Telling, true> & Partial<Record<keyof GuardEvents, true>>> = {
-  'lock-granted': true,
-  'lock-released': true,
-  'lock-lost': true,
-  'lock-suspect': true,
-  'lock-forced': true,
-  'claim-queued': true,
-  'claim-cancelled': true,
-  'run-started': true,
-  'run-completed': true,
-  'run-failed': true,
-  'run-skipped': true,
-  'run-taken-over': true,
-  'run-expired': true,
-  'run-on-hold': true,
-  'run-refused': true,
-  'run-long': true,
-  'run-unguarded': true,
-  alarm: true,
-  'backend-unavailable': true,
-  'backend-recovered': true,
-  error: true,
-};
 
 /** Where one of the secrets stands in what was told, each as a path; empty where none does. */
 export function secretsIn(told: unknown, secrets: readonly string[]): string[] {
@@ -64,7 +35,7 @@ export function secretsIn(told: unknown, secrets: readonly string[]): string[] {
 /** What a guard tells from now on, event by event, in one list that grows. */
 export function everythingTold(guard: Guard): readonly unknown[] {
   const told: unknown[] = [];
-  for (const event of Object.keys(EVENTS) as (keyof GuardEvents)[]) {
+  for (const event of EVENT_NAMES) {
     guard.on(event, (detail: unknown) => void told.push({ event, detail }));
   }
   return told;

@@ -14,8 +14,23 @@ const ETCD_PORT = 2379;
 export interface EtcdOptions {
   /** Default 1. */
   readonly nodes?: 1 | 3;
+  /**
+   * `false`: its data stands in memory where the machine has a file system for that, so nothing waits for a disk. It
+   * outlives the server's process all the same. Default `true`.
+   */
+  readonly onDisk?: boolean;
+  /** Clients speak TLS with it. Programs only: a container does not see these files. */
+  readonly tls?: EtcdTls;
   /** More arguments of `etcd`, after Guard's own. */
   readonly args?: readonly string[];
+}
+
+/** Files in PEM. */
+export interface EtcdTls {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Clients have to show a certificate of this authority. Default: they need none. */
+  readonly clientCaFile?: string;
 }
 
 /** One service; a client takes the addresses of all its nodes. */
@@ -27,12 +42,13 @@ export interface EtcdGroup extends ServerGroup {
 }
 
 /** etcd: from `GUARD_ETCD_URLS` (one node) or `GUARD_ETCD_CLUSTER_URLS` (three), or started. */
-export async function startEtcd({ nodes: count = 1, args = [] }: EtcdOptions = {}): Promise<EtcdGroup> {
+export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdGroup> {
+  const count = options.nodes ?? 1;
   const variable = count === 1 ? 'GUARD_ETCD_URLS' : 'GUARD_ETCD_CLUSTER_URLS';
   const urls = addressesIn(variable, ETCD_PORT);
   const nodes =
     urls === undefined
-      ? await startNodes(count, variable, args)
+      ? await startNodes(count, variable, options)
       : await Promise.all(urls.map((url) => externalEtcd(variable, url)));
   return group(nodes);
 }
@@ -56,15 +72,25 @@ function externalEtcd(variable: string, url: URL): Promise<TestServer> {
 }
 
 /** All nodes at once: the first is ready only when a majority is there. */
-async function startNodes(count: number, variable: string, args: readonly string[]): Promise<TestServer[]> {
+async function startNodes(count: number, variable: string, options: EtcdOptions): Promise<TestServer[]> {
   const peers = await Promise.all(Array.from({ length: count }, () => freePort()));
   const members = peers.map((port, index) => `node${index}=http://${LOOPBACK}:${port}`).join(',');
   const starts = await Promise.allSettled(
     peers.map((peerPort, index) =>
       startServer({
         variable,
-        recipe: async () => etcdRecipe(await freePort(), { name: `node${index}`, peerPort, members, args }),
-        finish: (server) => Object.assign(server, { url: `http://${server.host}:${server.port}` }),
+        recipe: async () => {
+          const metricsPort = options.tls === undefined ? undefined : await freePort();
+          return etcdRecipe(await freePort(), {
+            name: `node${index}`,
+            peerPort,
+            metricsPort,
+            members,
+            options,
+          });
+        },
+        finish: (server) =>
+          Object.assign(server, { url: `${schemeOf(options)}://${server.host}:${server.port}` }),
       }),
     ),
   );
@@ -78,12 +104,16 @@ async function startNodes(count: number, variable: string, args: readonly string
 interface Member {
   readonly name: string;
   readonly peerPort: number;
+  /** Where one that speaks TLS is asked whether it serves. */
+  readonly metricsPort: number | undefined;
   readonly members: string;
-  readonly args: readonly string[];
+  readonly options: EtcdOptions;
 }
 
-function etcdRecipe(port: number, { name, peerPort, members, args }: Member): Recipe {
-  const client = `http://${LOOPBACK}:${port}`;
+function etcdRecipe(port: number, { name, peerPort, metricsPort, members, options }: Member): Recipe {
+  const { onDisk = true, tls, args = [] } = options;
+  const client = `${schemeOf(options)}://${LOOPBACK}:${port}`;
+  const asked = metricsPort === undefined ? client : `http://${LOOPBACK}:${metricsPort}`;
   const peer = `http://${LOOPBACK}:${peerPort}`;
   return {
     kind: 'etcd',
@@ -96,18 +126,29 @@ function etcdRecipe(port: number, { name, peerPort, members, args }: Member): Re
       ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
       ...['--initial-cluster', members, '--initial-cluster-state', 'new'],
       ...['--logger', 'zap', '--log-level', 'warn'],
+      ...(tls === undefined ? [] : ['--listen-metrics-urls', asked, ...tlsArgs(tls)]),
       ...args,
     ],
     data: [name],
+    inMemory: !onDisk,
     // It acknowledges nothing that is not on its disk. Asked to end, it would look for a new leader first.
     stopSignal: 'SIGKILL',
     image: { variable: 'GUARD_ETCD_IMAGE', name: 'quay.io/coreos/etcd:v3.5.21' },
     isReady: () =>
       answers(async () => {
-        const { health } = await etcdRequest(client, '/health');
+        const { health } = await etcdRequest(asked, '/health');
         if (health !== 'true') throw new Error('no leader yet');
       }),
   };
+}
+
+function schemeOf({ tls }: EtcdOptions): 'http' | 'https' {
+  return tls === undefined ? 'http' : 'https';
+}
+
+function tlsArgs({ certFile, keyFile, clientCaFile }: EtcdTls): readonly string[] {
+  const clients = clientCaFile === undefined ? [] : ['--client-cert-auth', '--trusted-ca-file', clientCaFile];
+  return ['--cert-file', certFile, '--key-file', keyFile, ...clients];
 }
 
 async function findLeader(nodes: readonly TestServer[]): Promise<TestServer | undefined> {

@@ -17,7 +17,7 @@ export type { RedisSentinel, RedisSentinelOptions } from './redis-sentinel.js';
 export { startRedisCluster } from './redis-cluster.js';
 export type { RedisCluster, RedisClusterOptions } from './redis-cluster.js';
 export { startEtcd } from './etcd.js';
-export type { EtcdGroup, EtcdOptions } from './etcd.js';
+export type { EtcdGroup, EtcdOptions, EtcdTls } from './etcd.js';
 export { startPgbouncer, startPostgres } from './postgres.js';
 export type { PgbouncerOptions, PostgresOptions, SqlServer } from './postgres.js';
 export { startMariadb } from './mariadb.js';

@@ -4,8 +4,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
+  accessSync,
   chownSync,
   closeSync,
+  constants,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -26,6 +28,9 @@ import { untilReady } from './until-ready.js';
 const LOG = 'server.log';
 const END_WITHIN_MS = 5_000;
 
+/** A file system in memory, on Linux. */
+const MEMORY = '/dev/shm';
+
 /** A server that runs as a process of this machine. */
 export class ProgramServer {
   readonly source = 'program';
@@ -41,7 +46,7 @@ export class ProgramServer {
     this.version = version;
     this.#recipe = recipe;
     this.#ids = idsOf(recipe.unprivilegedUser);
-    this.#folder = mkdtempSync(join(tmpdir(), `guard-${recipe.kind}-`));
+    this.#folder = mkdtempSync(join(placeOf(recipe), `guard-${recipe.kind}-`));
     this.#own(this.#folder);
   }
 
@@ -164,5 +169,15 @@ export class ProgramServer {
     } catch {
       return 'no log';
     }
+  }
+}
+
+function placeOf({ inMemory = false }: Recipe): string {
+  if (!inMemory) return tmpdir();
+  try {
+    accessSync(MEMORY, constants.W_OK);
+    return MEMORY;
+  } catch {
+    return tmpdir();
   }
 }

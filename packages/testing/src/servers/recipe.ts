@@ -23,6 +23,8 @@ export interface Recipe {
   readonly args: (folder: string) => readonly string[];
   /** Names in the folder that are the server's data: gone after a restart without data. Default: all but `files`. */
   readonly data?: readonly string[];
+  /** Its folder stands in memory, where the machine has a file system for that. Default `false`. */
+  readonly inMemory?: boolean;
   /** Ends it so that what it acknowledged is kept. Default SIGTERM. */
   readonly stopSignal?: NodeJS.Signals;
   /** Ends it when its data is of no use any more. Default SIGKILL. */

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { startWorker } from '@guard/testing';
+import { startWorker, until } from '@guard/testing';
 import { startEtcd, startMariadb, startPostgres, startRedis, type TestServer } from '@guard/testing/servers';
 import { descendants, lives } from './support/describe-server.js';
-import { until } from './support/until.js';
 
 jest.setTimeout(60_000);
 

@@ -1,7 +1,7 @@
 import { Etcd3 } from 'etcd3';
+import { until } from '@guard/testing';
 import { startEtcd, type EtcdGroup } from '@guard/testing/servers';
 import { describeServer } from './support/describe-server.js';
-import { until } from './support/until.js';
 
 describe.each([1, 3] as const)('with %d nodes', (count) => {
   describeServer('etcd', {

@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
+import { until } from '@guard/testing';
 import { startRedisCluster, type RedisCluster } from '@guard/testing/servers';
 import { describeServer } from './support/describe-server.js';
-import { until } from './support/until.js';
 
 /** One key in each third of the slots. */
 const KEYS = ['a', 'b', 'c'];

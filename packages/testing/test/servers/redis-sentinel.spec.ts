@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
+import { until } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel } from '@guard/testing/servers';
 import { describeServer } from './support/describe-server.js';
-import { until } from './support/until.js';
 
 describeServer('Redis with Sentinel', {
   start: () => startRedisSentinel(),

@@ -48,6 +48,8 @@ export const nestingCases: readonly GuardCase[] = [
     run: async (stage) => {
       const p1 = await stage.process();
       let detached: Promise<unknown> = Promise.resolve();
+      let end: () => void = () => undefined;
+      const over = new Promise<void>((resolve) => (end = resolve));
       const siblings = p1.guard.withLock('outer', async () => {
         const inner = (n: number) =>
           p1.guard.withLock('re', { wait: 5_000 }, async (lock) => {
@@ -56,13 +58,12 @@ export const nestingCases: readonly GuardCase[] = [
             p1.exit(lock);
             return n;
           });
-        detached = p1
-          .sleep(200)
-          .then(() => p1.guard.withLock('outer', { wait: 1_000 }, () => 'free by then'));
+        detached = over.then(() => p1.guard.withLock('outer', { wait: 1_000 }, () => 'free by then'));
         return Promise.all([inner(1), inner(2)]);
       });
       const late = stage.track(Promise.resolve().then(() => detached));
       assert.deepEqual(await stage.until(siblings), [1, 2]);
+      end();
       await stage.until(stage.track(detached).settled, 5_000);
       await stage.until(late.settled);
       const outcome = stage.track(detached);
