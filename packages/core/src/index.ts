@@ -79,15 +79,13 @@ export type { MemoryStateOptions } from './memory/state.js';
 // a run store on any state store
 export { kvRuns } from './kv/runs.js';
 export type { KvRunsOptions } from './kv/runs.js';
-// for adapters: from a store's messages to the listener of a watch
-export { StateFeed } from './kv/state-feed.js';
-export type { StateFeedParts } from './kv/state-feed.js';
 export { systemClock } from './runtime/clock.js';
 export { systemRandom } from './runtime/random.js';
 
 // the guard
 export { createGuard } from './facade/guard.js';
 export type { Guard } from './api/guard.js';
+export type { GuardHealth } from './api/health.js';
 export type { GuardOptions } from './api/options.js';
 export type {
   AcquireOptions,
@@ -99,7 +97,6 @@ export type {
   TryOptions,
 } from './api/lock.js';
 export type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions } from './api/state.js';
-export { EVENT_NAMES } from './runtime/events.js';
 export type { GuardEvents, GuardListener } from './api/event.js';
 export { currentLock } from './facade/current-lock.js';
 
@@ -136,9 +133,10 @@ export type { OnCrash } from './machine/run-move.js';
 export { SingleRun, singleRun } from './decorator/single-run.js';
 export { Locked, locked } from './decorator/locked.js';
 export { bindGuard, setDefaultGuard } from './decorator/binding.js';
-export { scheduleBeside } from './decorator/beside.js';
+export type { BindOptions } from './decorator/binding.js';
+export { besideOf, scheduleBeside } from './decorator/beside.js';
 export type { Beside } from './decorator/beside.js';
-export { guardedMethods } from './decorator/registry.js';
+export { guardedMethods, nameOf as taskNameOf, reachedBy } from './decorator/registry.js';
 export type { SingleRunOptions } from './decorator/single-run-options.js';
 export type { LockedOptions } from './decorator/locked.js';
 export type { GuardedMethod, GuardSource } from './decorator/registry.js';

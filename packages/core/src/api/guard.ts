@@ -1,5 +1,6 @@
 /** The guard: the object that an application makes once. */
 import type { GuardEvents, GuardListener } from './event.js';
+import type { GuardHealth } from './health.js';
 import type { LockApi } from './lock.js';
 import type { RunApi } from './run.js';
 import type { StateApi } from './state.js';
@@ -15,6 +16,8 @@ export interface Guard extends LockApi, RunApi {
   readonly tasks: TasksApi;
   /** Calls `listener` on every `event` from now on; a listener that throws harms nobody. Returns how to end it. */
   on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void;
+  /** How this guard is, at once and without asking anybody. */
+  health(): GuardHealth;
   /**
    * Ends the guard, once, within its grace and little more (L3): refuses new work, ends waiting claims (`closed`),
    * gives back locks that `acquire` handed out, asks runs to finish (`stopSignal`), lets work under `withLock` and runs

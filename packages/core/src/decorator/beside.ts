@@ -6,6 +6,7 @@
 import type { RunOptions } from '../api/run.js';
 import { invalidArgument } from '../value/error.js';
 import type { AnyMethod } from './method.js';
+import { type GuardedMethod, reachedBy } from './registry.js';
 
 const CRON = 'SCHEDULE_CRON_OPTIONS';
 const INTERVAL = 'SCHEDULE_INTERVAL_OPTIONS';
@@ -26,6 +27,17 @@ export function scheduleBeside(method: AnyMethod): Beside | undefined {
   if (cron !== undefined) return ofCron(cron);
   const interval = getMetadata?.(INTERVAL, method) as { readonly timeout?: unknown } | undefined;
   return typeof interval?.timeout === 'number' ? { every: interval.timeout } : undefined;
+}
+
+/**
+ * The same for a decorated method of `self`, wherever the other decorator left its metadata: on this one's function, or
+ * on that of a third decorator between the two (`@Cron` above `@Transactional` above `@SingleRun`).
+ */
+export function besideOf(method: GuardedMethod, self: unknown): Beside | undefined {
+  const own = method.wrapper === undefined ? undefined : scheduleBeside(method.wrapper);
+  if (own !== undefined) return own;
+  const reached = reachedBy(method, self);
+  return reached === undefined ? undefined : scheduleBeside(reached);
 }
 
 interface CronMetadata {

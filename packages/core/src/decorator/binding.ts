@@ -6,9 +6,9 @@ import type { Guard } from '../api/guard.js';
 import type { Run } from '../api/run.js';
 import { processState } from '../runtime/context.js';
 import { GuardError, invalidArgument } from '../value/error.js';
-import { checkFunction } from '../value/options.js';
+import { checkFunction, checkOptions } from '../value/options.js';
 import { type GuardedMethod, guardedMethods, nameOf } from './registry.js';
-import { scheduleBeside } from './beside.js';
+import { besideOf } from './beside.js';
 import { hasSchedule, settingsOf, type SingleRunOptions } from './single-run-options.js';
 
 /** Tasks that were registered for decorated methods, by guard and name. */
@@ -16,6 +16,16 @@ const registered = new WeakMap<
   object,
   Map<string, { readonly method: GuardedMethod; readonly type: unknown }>
 >();
+
+/** Options of `bindGuard`. */
+export interface BindOptions {
+  /**
+   * Makes the instance that does a run which a started node begins by itself: for classes whose instances do not live
+   * as long as the guard. `instance` is then the prototype of the class; it is not bound itself, only its tasks are
+   * registered, and whoever makes instances binds each.
+   */
+  readonly perRun?: (run: Run) => object | PromiseLike<object>;
+}
 
 /**
  * Makes `guard` serve the decorated methods of `instance` (an object, or a class for its static methods), and
@@ -25,8 +35,11 @@ const registered = new WeakMap<
  *
  * @throws GuardError `invalid-argument`: two methods have one task name, or the instance has a guard already.
  */
-export function bindGuard(instance: object, guard: Guard): void {
+export function bindGuard(instance: object, guard: Guard, options?: BindOptions): void {
   checkGuard(guard);
+  checkOptions('bindGuard options', options, ['perRun']);
+  const { perRun } = options ?? {};
+  if (perRun !== undefined) checkFunction('perRun', perRun);
   const isObject = (typeof instance === 'object' && instance !== null) || typeof instance === 'function';
   if (!isObject) throw invalidArgument('instance', instance, 'must be an object');
   const bound = processState.bound.get(instance);
@@ -34,8 +47,8 @@ export function bindGuard(instance: object, guard: Guard): void {
     throw new GuardError('invalid-argument', 'the instance is bound to another guard already');
   }
   const methods = guardedMethods(instance).filter(canRunAgain);
-  for (const method of methods) register(method, instance, guard);
-  processState.bound.set(instance, guard);
+  for (const method of methods) register(method, instance, guard, perRun ?? (() => instance));
+  if (perRun === undefined) processState.bound.set(instance, guard);
 }
 
 /** Makes `guard` serve every decorated method that has none nearer; `undefined` takes that back. */
@@ -49,7 +62,12 @@ function canRunAgain(method: GuardedMethod): boolean {
   return method.original.length === 0 || (method.options as SingleRunOptions).input !== undefined;
 }
 
-function register(method: GuardedMethod, instance: object, guard: Guard): void {
+function register(
+  method: GuardedMethod,
+  instance: object,
+  guard: Guard,
+  instanceFor: NonNullable<BindOptions['perRun']>,
+): void {
   const tasks = registered.get(guard) ?? new Map<string, { method: GuardedMethod; type: unknown }>();
   registered.set(guard, tasks);
   const name = nameOf(method, instance);
@@ -60,26 +78,22 @@ function register(method: GuardedMethod, instance: object, guard: Guard): void {
     const message = `two methods are the task '${name}': give one of them another 'name'`;
     throw new GuardError('invalid-argument', message);
   }
-  checkOneSchedule(name, method);
+  checkOneSchedule(name, method, instance);
   const { compensate, ...settings } = settingsOf(method.options as SingleRunOptions);
-  const undo = compensate?.bind(instance);
+  const undo = async (run: Run, input: unknown): Promise<unknown> =>
+    compensate?.call(await instanceFor(run), run, ...argumentsOf(input));
   guard.task<unknown, unknown>(
     name,
-    {
-      ...settings,
-      ...(undo === undefined
-        ? {}
-        : { compensate: (run: Run, input: unknown): unknown => undo(run, ...argumentsOf(input)) }),
-    },
-    (_run, input) => method.original.apply(instance, argumentsOf(input) as unknown[]) as unknown,
+    { ...settings, ...(compensate === undefined ? {} : { compensate: undo }) },
+    async (run, input) =>
+      method.original.apply(await instanceFor(run), argumentsOf(input) as unknown[]) as unknown,
   );
   tasks.set(name, { method, type });
 }
 
 /** Two timers for one method would both be right, and neither would know of the other. */
-function checkOneSchedule(name: string, { options, wrapper }: GuardedMethod): void {
-  if (!hasSchedule(options as SingleRunOptions) || wrapper === undefined) return;
-  if (scheduleBeside(wrapper) === undefined) return;
+function checkOneSchedule(name: string, method: GuardedMethod, instance: object): void {
+  if (!hasSchedule(method.options as SingleRunOptions) || besideOf(method, instance) === undefined) return;
   const message = `the method ${name} has two schedules: its own, and that of another decorator; take one away`;
   throw new GuardError('invalid-argument', message);
 }

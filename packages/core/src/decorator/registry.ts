@@ -68,9 +68,23 @@ export function remember(place: MethodPlace, method: GuardedMethod): void {
 export function guardedMethods(target: object): readonly GuardedMethod[] {
   const found: GuardedMethod[] = [];
   for (const owner of classesOf(target)) {
+    adoptMembers(owner, target);
     for (const method of decorated.byOwner.get(owner) ?? []) if (isIn(method, target)) found.push(method);
   }
   return found;
+}
+
+/**
+ * The function that a call of this method on `self` reaches: another decorator may have put one of its own in front of
+ * the wrapper. No getter is run.
+ */
+export function reachedBy({ key }: GuardedMethod, self: unknown): AnyMethod | undefined {
+  for (let at: unknown = self; isObject(at); at = Object.getPrototypeOf(at) as unknown) {
+    if (!Object.hasOwn(at, key)) continue;
+    const value = valueIn(at, key);
+    return typeof value === 'function' ? (value as AnyMethod) : undefined;
+  }
+  return undefined;
 }
 
 /**
@@ -126,6 +140,16 @@ function calledBy({ givenName, key, kind }: GuardedMethod, self: unknown): strin
     givenName ??
     (String(key) || `a function without a name, given to ${kind === 'locked' ? 'locked' : 'singleRun'}(),`)
   );
+}
+
+/** Standard decorators know no class before its first instance: what stands in the class itself is found here. */
+function adoptMembers(owner: object, target: object): void {
+  const place = memberPlace(owner, target);
+  for (const key of Reflect.ownKeys(place)) {
+    const value = valueIn(place, key);
+    const method = typeof value === 'function' ? decorated.byWrapper.get(value) : undefined;
+    if (method !== undefined && method.owner === undefined) own(method, owner);
+  }
 }
 
 function own(method: GuardedMethod, owner: object): void {

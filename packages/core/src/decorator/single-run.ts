@@ -14,7 +14,7 @@ import {
   type Promising,
 } from './method.js';
 import { type GuardedMethod, guardFor, nameOf, remember } from './registry.js';
-import { scheduleBeside } from './beside.js';
+import { besideOf } from './beside.js';
 import {
   callSettingsOf,
   checkScheduled,
@@ -141,7 +141,7 @@ function runOptions(
   const isNamed = options.key !== undefined || options.window !== undefined || hasSchedule(options);
   return {
     ...settings,
-    ...(isNamed || method.wrapper === undefined ? {} : scheduleBeside(method.wrapper)),
+    ...(isNamed || method.wrapper === undefined ? {} : besideOf(method, self)),
     ...(options.key === undefined ? {} : { key: keyOf(options.key, self, args) }),
     ...(options.input === undefined ? {} : { input: options.input.apply(self, [...args]) }),
     ...(undo === undefined ? {} : { compensate: (run: Run): unknown => undo(run, ...args) }),

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { GuardEvents, GuardListener } from '../api/event.js';
 import type { Guard } from '../api/guard.js';
 import type { AcquireOptions, Lock, LockSet, LockStatus, TryOptions } from '../api/lock.js';
+import type { GuardHealth } from '../api/health.js';
 import type { GuardOptions } from '../api/options.js';
 import type { Run, RunOptions, RunOutcome, RunsApi, StartOptions, Task, TaskOptions } from '../api/run.js';
 import type { TasksApi } from '../api/tasks.js';
@@ -71,6 +72,7 @@ class GuardImpl implements Guard {
   private readonly stateFacade: StateFacade | undefined;
   private readonly runFacade: RunFacade | undefined;
   private readonly graceMs: number;
+  private readonly unavailable = new Set<string>();
   private closing: Promise<void> | undefined;
 
   constructor(options: GuardOptions) {
@@ -81,6 +83,8 @@ class GuardImpl implements Guard {
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? systemRandom;
     this.graceMs = parseDuration('grace', options.grace ?? '20s', { minMs: 0 });
+    this.events.on('backend-unavailable', ({ backend }) => this.unavailable.add(backend));
+    this.events.on('backend-recovered', ({ backend }) => this.unavailable.delete(backend));
     const settings = runSettings(options);
     const policy = (): Policy => options.policy ?? defaultPolicy(this.clock);
     const { clock, random, events } = this;
@@ -172,6 +176,16 @@ class GuardImpl implements Guard {
 
   on<E extends keyof GuardEvents>(event: E, listener: GuardListener<E>): () => void {
     return this.events.on(event, listener);
+  }
+
+  health(): GuardHealth {
+    const node = this.runFacade?.health() ?? {
+      state: this.closing === undefined ? 'idle' : 'closed',
+      skewMs: undefined,
+      missedHeartbeats: 0,
+      plans: false,
+    };
+    return { ...node, unavailable: [...this.unavailable] };
   }
 
   close(): Promise<void> {

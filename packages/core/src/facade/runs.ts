@@ -2,6 +2,7 @@
  * The single-run part of a guard: checks what it is given, registers tasks, and starts and ends the node. Made apart
  * from the guard, so that a guard without a run store has none of it.
  */
+import type { GuardHealth } from '../api/health.js';
 import type {
   CallOptions,
   Run,
@@ -55,6 +56,8 @@ export interface RunFacadeParts {
 /** The runs of one guard, with the part of its life that is theirs. */
 export interface RunFacade extends RunApi {
   readonly tasks: TasksApi;
+  /** The part of `guard.health()` that is about the node. */
+  health(): Omit<GuardHealth, 'unavailable'>;
   /** Ends node and sweep, asks running work to finish, and makes it stop after the grace. Bounded. */
   close(graceMs: number): Promise<void>;
 }
@@ -142,6 +145,17 @@ class Runs implements RunFacade {
     return this.starting;
   }
 
+  health(): Omit<GuardHealth, 'unavailable'> {
+    const { host, node } = this;
+    const isClosed = host.stopSignal.aborted;
+    return {
+      state: isClosed ? 'closed' : node === undefined ? 'idle' : 'started',
+      skewMs: host.time.skewMs(),
+      missedHeartbeats: node?.presence.missed ?? 0,
+      plans: !isClosed && node !== undefined && !node.scheduler.isOut,
+    };
+  }
+
   async close(graceMs: number): Promise<void> {
     // Schedules and sweeps end first: nothing new is begun while the rest is asked to finish.
     const { node } = this;
@@ -161,7 +175,7 @@ class Runs implements RunFacade {
     await presence.begin();
     const sweep = new Sweep(host, engine, names, this.parts.retain);
     const wanted = (name: string): boolean => tasks === undefined || tasks.includes(name);
-    const scheduler = new Scheduler(host, engine, wanted, ref);
+    const scheduler = new Scheduler(host, engine, wanted, () => presence.isMissing, ref);
     this.node = { presence, sweep, scheduler };
     if (host.stopSignal.aborted) return;
     sweep.begin();

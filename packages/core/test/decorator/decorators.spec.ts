@@ -73,6 +73,14 @@ describe.each(Object.entries(COMPILERS))('[B116] decorated by %s', (_name, compi
     await expect(billing.charge('b', 7)).resolves.toBe('own b 7');
   });
 
+  test('its methods are found on the class before there is an instance', () => {
+    const { prototype } = module.Billing as unknown as { prototype: object };
+    expect(guardedMethods(prototype).map(({ key }) => key)).toEqual(
+      expect.arrayContaining(['settle', 'charge', 'transfer']),
+    );
+    expect(guardedMethods(new module.Billing())).toEqual(guardedMethods(prototype));
+  });
+
   test('a locked method runs under its lock, also a static one', async () => {
     setDefaultGuard(guard);
     await expect(new module.Billing().transfer('x', 9)).resolves.toBe('account:x 9');

@@ -46,6 +46,24 @@ describe("Guard's own timer", () => {
     expect(seen).toEqual(['cron 00:00:10', 'cron 00:00:20', 'cron 00:00:30']);
   });
 
+  test('asks for an instance of its own for every run where instances do not live as long as the guard', async () => {
+    class PerRun {
+      constructor(readonly task: string) {}
+      @SingleRun({ cron: '*/10 * * * * *' })
+      async settle(): Promise<void> {
+        seen.push(this.task);
+      }
+    }
+    const node = stage.process();
+    let made = 0;
+    const perRun = (run: { readonly task: string }): PerRun => new PerRun(`${run.task} ${(made += 1)}`);
+    bindGuard(PerRun.prototype, node.guard, { perRun });
+    await stage.start(node);
+    await stage.clock.advance(20_050);
+    expect(seen).toEqual(['PerRun.settle 1', 'PerRun.settle 2']);
+    await expect(new PerRun('by hand').settle()).rejects.toMatchObject({ code: 'not-bound' });
+  });
+
   test('leaves calls by hand what they are: they run now', async () => {
     const { guard } = stage.process();
     const billing = new Billing();
@@ -142,6 +160,28 @@ describe('[V1] [V17] a run key from the schedule that stands beside', () => {
     expect(new Set(seen).size).toBe(seen.length);
     expect(seen.length).toBeGreaterThanOrEqual(9);
     expect(seen.length).toBeLessThanOrEqual(10);
+  });
+
+  test('[V17] a third decorator between the two hides nothing: the run is named by the instant all the same', async () => {
+    const through: MethodDecorator = (_target, _name, descriptor) => {
+      const inner = descriptor.value as unknown as (...args: unknown[]) => unknown;
+      descriptor.value = function (this: unknown, ...args: unknown[]) {
+        return inner.apply(this, args);
+      } as never;
+    };
+    class Booked {
+      @Cron('*/10 * * * * *', { timeZone: 'UTC' })
+      @through
+      @SingleRun()
+      async settle(): Promise<void> {
+        note();
+      }
+    }
+    const booked = [new Booked(), new Booked()];
+    for (const each of booked) bindGuard(each, stage.process().guard);
+    await stage.clock.advance(10_010);
+    for (const each of booked) await stage.clock.runUntil(each.settle());
+    expect(seen).toEqual(['cron 00:00:10']);
   });
 
   test('a window or a key that is given says more', async () => {

@@ -56,6 +56,11 @@ export class BackendClock {
     return Math.floor(sample.storeMs - sample.halfMs + now.monoMs - sample.at.monoMs);
   }
 
+  /** This machine's wall clock less the store's; `undefined` before the store was asked. */
+  skewMs(): number | undefined {
+    return this.sample === undefined ? undefined : Math.round(this.clock.now().wallMs - this.estimate());
+  }
+
   /** Asks the store now. */
   async refresh(): Promise<void> {
     this.asking ??= this.fetch().finally(() => (this.asking = undefined));

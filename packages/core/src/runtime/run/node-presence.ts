@@ -28,6 +28,7 @@ export class NodePresence {
   private lock: HeldLock | undefined;
   private timer: Timer | undefined;
   private gone = false;
+  private missedInARow = 0;
   private beating: Promise<void> = Promise.resolve();
 
   /** `tasks` are the names that this node sweeps for. */
@@ -37,6 +38,16 @@ export class NodePresence {
   ) {
     this.periodMs = Math.min(LONGEST_PERIOD_MS, Math.ceil(host.sweepIntervalMs / 2));
     this.startedAtMs = host.time.estimate();
+  }
+
+  /** Announcements in a row that failed, or that the node could not make because its lock was lost. */
+  get missed(): number {
+    return this.missedInARow;
+  }
+
+  /** Whether others count this node as gone: then it begins nothing by itself. */
+  get isMissing(): boolean {
+    return this.missedInARow >= MISSED;
   }
 
   /**
@@ -119,9 +130,13 @@ export class NodePresence {
 
   private async beat(): Promise<void> {
     try {
+      this.missedInARow += 1;
       if (this.lock?.isHeld() !== true) await this.takeLockAgain();
       // Without the lock there is nothing to announce; the old announcement runs out.
-      if (this.lock?.isHeld() === true) await this.announce();
+      if (this.lock?.isHeld() === true) {
+        await this.announce();
+        this.missedInARow = 0;
+      }
     } catch (error) {
       if (!this.gone) emit(this.host, 'error', { error, during: 'announcing this node' });
     }

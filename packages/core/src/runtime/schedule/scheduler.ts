@@ -25,15 +25,16 @@ export class Scheduler {
   private skewToldAt: Instant | undefined;
   private lagToldAt: Instant | undefined;
 
-  /** `wanted` says for which tasks this node schedules. */
+  /** `wanted` says for which tasks this node schedules, `isMissing` whether the others count it as gone. */
   constructor(
     private readonly host: RunHost,
     engine: RunEngine,
     private readonly wanted: (task: string) => boolean,
+    private readonly isMissing: () => boolean,
     ref: boolean,
   ) {
     const lagged = (lagMs: number): void => this.lagged(lagMs);
-    this.node = { host, engine, ref, lagged, isFarOff: () => this.isFarOff() };
+    this.node = { host, engine, ref, lagged, staysOut: () => this.isFarOff() || isMissing() };
   }
 
   /** Looks at every schedule once, and follows them from now on; tasks that are registered later too. */
@@ -47,6 +48,11 @@ export class Scheduler {
     this.ended = true;
     this.host.tasks.onAdd = undefined;
     await Promise.all([...this.loops.values()].map((loop) => loop.end()));
+  }
+
+  /** Whether this node plans nothing for now: its clock cannot be trusted, or nobody knows that it is there. */
+  get isOut(): boolean {
+    return this.stopped || this.isMissing();
   }
 
   private async follow(task: TaskDefinition): Promise<void> {

@@ -32,8 +32,8 @@ export interface LoopHost {
   readonly ref: boolean;
   /** Told how late a timer came. */
   lagged(lagMs: number): void;
-  /** Whether this node's clock is so wrong that it plans nothing. */
-  isFarOff(): boolean;
+  /** Whether this node plans nothing for now. */
+  staysOut(): boolean;
 }
 
 /** The loop of one task. */
@@ -77,7 +77,7 @@ export class TaskLoop {
     let faulty = false;
     try {
       await this.host.time.now();
-      if (!this.node.isFarOff()) await this.settleAndPlan();
+      if (!this.node.staysOut()) await this.settleAndPlan();
     } catch (error) {
       faulty = true;
       if (!this.ended) emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
