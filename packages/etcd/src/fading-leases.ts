@@ -24,9 +24,13 @@ export class FadingLeases {
   /** A lease that lasts at least so long from now. */
   async lease(ms: number): Promise<string> {
     const seconds = Math.min(Math.ceil((ms + this.sharedMs) / 1_000), MAX_SECONDS);
-    const current = await this.granted.get(seconds)?.catch(() => undefined);
-    if (current !== undefined && this.clock.now().monoMs - current.sentMs < this.sharedMs)
-      return current.lease;
+    const current = this.granted.get(seconds);
+    if (current !== undefined) {
+      const known = await current.catch(() => undefined);
+      if (known !== undefined && this.clock.now().monoMs - known.sentMs < this.sharedMs) return known.lease;
+      // Somebody else asked for a new one meanwhile.
+      if (this.granted.get(seconds) !== current) return this.lease(ms);
+    }
     const granting = this.grant(seconds);
     this.granted.set(seconds, granting);
     // Whatever is no longer shared is of no use here.

@@ -7,7 +7,7 @@ import { keysOf, Stage } from './support/stage.js';
 afterAll(stopServer);
 
 describe('A lock is told to be lost', () => {
-  it('[L1] [B26] where its key was deleted by hand, at the next renewal, and its waiter has it', async () => {
+  it('[L1] [B20] where its key was deleted by hand, at the next renewal, and its waiter has it', async () => {
     await using stage = new Stage();
     const { urls } = await server();
     const [a, b] = [stage.process(urls), stage.process(urls)];
@@ -24,7 +24,7 @@ describe('A lock is told to be lost', () => {
     expect(next.isHeld()).toBe(true);
   });
 
-  it('[L1] [B25] where its lease was revoked, with every other lock under it; new ones get a new lease', async () => {
+  it('[L1] [B21] where its lease was revoked, with every other lock under it; new ones get a new lease', async () => {
     await using stage = new Stage();
     const { guard, client } = stage.process((await server()).urls);
     const locks = [await guard.acquire('r1', { ttl: '3s' }), await guard.acquire('r2', { ttl: '3s' })];
@@ -38,7 +38,7 @@ describe('A lock is told to be lost', () => {
     expect(again.isHeld()).toBe(true);
   });
 
-  it('[S5] [B28] and an extension of it creates nothing', async () => {
+  it('[S5] [B20] and an extension of it creates nothing, although its lease lives', async () => {
     await using stage = new Stage();
     const { guard, client } = stage.process((await server()).urls);
     const lock = await guard.acquire('e', { ttl: '3s' });
@@ -50,7 +50,7 @@ describe('A lock is told to be lost', () => {
 });
 
 describe('A process that is gone', () => {
-  it('[L2] [B34] with a ticket that was handed the lock holds up the next one for its ticket’s life only', async () => {
+  it('[L2] with a ticket that was handed the lock holds up the next one for its ticket’s life only', async () => {
     await using stage = new Stage();
     const { urls } = await server();
     const [holder, gone, next] = [stage.process(urls), stage.process(urls), stage.process(urls)];
@@ -70,7 +70,7 @@ describe('A process that is gone', () => {
     await lost.catch(() => undefined);
   });
 
-  it('[S6] [B29] whose client was closed says unavailable or closed, and never busy', async () => {
+  it('[S6] whose client was closed says unavailable or closed, and never busy', async () => {
     await using stage = new Stage();
     const { guard, client } = stage.process((await server()).urls);
     await (await guard.acquire('c')).release();

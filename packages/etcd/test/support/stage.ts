@@ -1,7 +1,7 @@
 /** What the tests on real faults share: guards on clients, a plain client to do things to the server, and patience. */
 import { createGuard, systemRandom, type Guard, type LockBackend, type StateStore } from '@guard/core';
 import { Etcd3, type IOptions } from 'etcd3';
-import { etcdLocks, etcdState } from '../../src/index.js';
+import { etcdLocks, etcdState, type EtcdClient } from '../../src/index.js';
 
 /** A guard with what it stands on. */
 export interface Process {
@@ -24,12 +24,7 @@ export class Stage implements AsyncDisposable {
   /** A guard on a client of its own. All guards of a test share a namespace. */
   process(urls: readonly string[], options: Partial<IOptions> = {}): Process {
     const client = this.client(urls, options);
-    const locks = etcdLocks(client);
-    const state = etcdState(client);
-    this.ends(() => Promise.all([locks.close(), state.close()]));
-    const guard = createGuard({ locks, state, namespace: this.namespace, grace: '1s' });
-    this.ends(() => guard.close());
-    return { guard, locks, state, client };
+    return { client, ...guardOn(this, client) };
   }
 
   client(urls: readonly string[], options: Partial<IOptions> = {}): Etcd3 {
@@ -41,6 +36,16 @@ export class Stage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const end of this.#ends.reverse()) await end();
   }
+}
+
+/** A guard on a client that the test has already, or on a namespace of one. */
+export function guardOn(stage: Stage, client: EtcdClient): Omit<Process, 'client'> {
+  const locks = etcdLocks(client);
+  const state = etcdState(client);
+  stage.ends(() => Promise.all([locks.close(), state.close()]));
+  const guard = createGuard({ locks, state, namespace: stage.namespace, grace: '1s' });
+  stage.ends(() => guard.close());
+  return { guard, locks, state };
 }
 
 /** The keys of a lock, oldest first. */
