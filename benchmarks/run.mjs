@@ -1,70 +1,69 @@
-// `npm run bench`: Guard beside the bare backend and its peers, interleaved in one process. See README.md.
-import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// `npm run bench`: scenarios on backends, each backend in a process of its own, and what became of them. See README.md.
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { run } from '../scripts/lib/run.mjs';
-import { etcdContenders } from './src/etcd.mjs';
-import { memoryContenders } from './src/memory.mjs';
-import { postgresContenders } from './src/postgres.mjs';
-import { redisContenders } from './src/redis.mjs';
-import { sqliteContenders } from './src/sqlite.mjs';
-import { sqliteProcesses } from './src/sqlite-processes.mjs';
-import { measure } from './src/measure.mjs';
-import { machine, print, rowsOf, versions } from './src/report.mjs';
+import { compare } from './src/report/compare.mjs';
+import { htmlOf } from './src/report/html.mjs';
+import { machine, versions } from './src/report/machine.mjs';
+import { Progress } from './src/report/progress.mjs';
+import { printScenario } from './src/report/tables.mjs';
+import { printSummary } from './src/report/summary.mjs';
+import { printTargets } from './src/report/targets.mjs';
+import { readReport } from './src/report/read.mjs';
+import { installPeers } from './src/backends/peers.mjs';
+import { planOf } from './src/plan.mjs';
+import { runStage } from './src/run-stage.mjs';
+import { faultsIn } from './src/rows.mjs';
 
-const BACKENDS = {
-  memory: memoryContenders,
-  sqlite: sqliteContenders,
-  postgres: postgresContenders,
-  redis: redisContenders,
-  etcd: etcdContenders,
-};
-const SCENARIOS = ['uncontended', 'throughput', 'contention'];
-
-const { values } = parseArgs({
+const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: SCENARIOS.join(',') },
-    backend: { type: 'string', default: Object.keys(BACKENDS).join(',') },
+    only: { type: 'string' },
+    backend: { type: 'string' },
+    contender: { type: 'string' },
     json: { type: 'string' },
+    html: { type: 'string' },
+    compare: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
 });
-const scenarios = chosen('--only', values.only, SCENARIOS);
-const backends = chosen('--backend', values.backend, Object.keys(BACKENDS));
-const peers = join(import.meta.dirname, 'peers');
-if (!existsSync(join(peers, 'node_modules'))) {
-  console.log('npm ci in benchmarks/peers');
-  if ((await run('npm', ['ci'], { cwd: peers })).code !== 0)
-    throw new Error('the peers could not be installed');
-}
+const seed = Number(options.seed);
+const old = options.compare === undefined ? undefined : readReport(options.compare);
+const plan = await planOf(options);
+await installPeers();
 
-const rows = [];
-for (const backend of backends) {
-  const stage = await BACKENDS[backend]();
-  try {
-    for (const scenario of scenarios) {
-      if (scenario === 'contention') {
-        rows.push(...((await stage.contention?.(values)) ?? []));
-        continue;
-      }
-      const results = await measure(scenario, backend, stage.contenders, values);
-      rows.push(...rowsOf(scenario, backend, results));
-      print(scenario, backend, results);
-    }
-  } finally {
-    await stage.close();
-  }
+const report = {
+  machine: machine(),
+  versions: versions(),
+  seed,
+  quick: options.quick,
+  rows: [],
+  series: [],
+  notes: [],
+};
+const progress = new Progress(plan.reduce((sum, { expectedMs }) => sum + expectedMs, 0));
+for (const stage of plan) {
+  await runStage(stage, { quick: options.quick, seed, report, progress, contender: options.contender });
+  progress.clear();
+  for (const scenario of stage.scenarios) printScenario(report, { backend: stage.backend, scenario });
 }
-if (backends.includes('sqlite') && scenarios.includes('throughput'))
-  rows.push(...(await sqliteProcesses(values)));
-const report = { machine: machine(), versions: versions(), seed: Number(values.seed), rows };
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
-process.exit(rows.some(({ metric, value }) => metric === 'violations' && value > 0) ? 1 : 0);
+progress.end();
+printTargets(report);
+printSummary(report);
+for (const note of report.notes) console.log(`note: ${note}`);
+const faults = faultsIn(report);
+for (const fault of faults) console.error(fault);
+if (old !== undefined) compare(old, report);
+if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report)}\n`);
+if (options.html !== undefined) writeFileSync(options.html, htmlOf(report));
+console.log(`${report.rows.length} rows, ${(progress.elapsedMs / 1_000).toFixed(0)} s`);
+process.exitCode = faults.length > 0 || guardFailed(report) ? 1 : 0;
 
-function chosen(option, text, known) {
-  const names = text.split(',');
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new Error(`${option} has no '${unknown}'; it has ${known.join(', ')}`);
-  return names;
+/** What a peer does wrong is a result; what Guard does wrong is a failure. */
+function guardFailed({ rows }) {
+  const wrong = rows.filter(
+    ({ contender, metric, max }) => contender.startsWith('guard') && metric === 'violations' && max > 0,
+  );
+  for (const { scenario, backend, params, max } of wrong)
+    console.error(`guard broke a promise ${max} times: ${scenario}, ${backend}, ${JSON.stringify(params)}`);
+  return wrong.length > 0;
 }

@@ -1,0 +1,50 @@
+// What Guard is to reach, and whether it did. The limits come from prototypes that were measured beside the bare backend
+// and the peers: they are ratios wherever that is possible, because absolute numbers move with the machine.
+import { rowsWhere, timesOf } from './look.mjs';
+import { TARGETS } from './target-list.mjs';
+
+export function printTargets(report) {
+  const verdicts = verdictsOf(report);
+  if (verdicts.length === 0) return;
+  console.log('\ntargets');
+  for (const { text, value, sign, limit, met } of verdicts)
+    console.log(`  ${met ? 'met   ' : 'MISSED'}  ${text}: ${value.toFixed(2)} ${sign} ${limit}`);
+}
+
+/** `{ text, value, sign, limit, met }` of each target that this report can judge. */
+export function verdictsOf({ rows }) {
+  return TARGETS.flatMap((target) => {
+    const value = valueOf(rows, target);
+    if (value === undefined || !Number.isFinite(value)) return [];
+    const { text, sign, limit } = target;
+    // What is compared with a limit is shown with two digits, and met with them too.
+    const shown = Math.round(value * 100) / 100;
+    return [{ text, value, sign, limit, met: sign === '<=' ? shown <= limit : shown >= limit }];
+  });
+}
+
+function valueOf(rows, { at, metric, of, over, overMetric, invert, turn, scale }) {
+  const [ours] = rowsWhere(rows, { ...at, contender: of ?? 'guard', metric });
+  if (ours === undefined) return undefined;
+  if (turn === true) return turnOf(rows, at, ours);
+  if (over === undefined) return (invert ? 1 / ours.value : ours.value) * (scale?.(ours.params) ?? 1);
+  const theirs = otherOf(rows, { at, over, metric: overMetric ?? metric });
+  if (theirs === undefined) return undefined;
+  return invert ? timesOf(theirs, ours) : timesOf(ours, theirs);
+}
+
+/** `over`: a contender, `best` peer for a metric of which more is better, or `fastest` for one of which less is. */
+function otherOf(rows, { at, over, metric }) {
+  if (over !== 'best' && over !== 'fastest') return rowsWhere(rows, { ...at, contender: over, metric })[0];
+  const peers = rowsWhere(rows, { ...at, metric }).filter(
+    ({ contender }) => contender !== 'raw' && contender !== 'floor' && !contender.startsWith('guard'),
+  );
+  const order = over === 'best' ? (a, b) => b.value - a.value : (a, b) => a.value - b.value;
+  return peers.sort(order)[0];
+}
+
+/** A full turn of all waiters: nobody could wait less where all come equally often. */
+function turnOf(rows, at, ours) {
+  const [gap] = rowsWhere(rows, { ...at, contender: 'guard', metric: 'gap_p50_ms', params: ours.params });
+  return gap && ours.value / (ours.params.waiters * (ours.params.holdMs + gap.value));
+}

@@ -1,0 +1,22 @@
+// Rounds: every contender in turn, in rotated order, so that whatever else the machine does meets all of them alike. The
+// first round warms up and is thrown away.
+import { percentile } from './rows.mjs';
+
+/** Samples of each contender, in the order of the rounds; `play(name, warmingUp)` answers one. */
+export async function playRounds({ names, rounds, play, warmUp = true }) {
+  const samples = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = warmUp ? -1 : 0; round < rounds; round += 1) {
+    for (let turn = 0; turn < names.length; turn += 1) {
+      const name = names[(turn + round + 1) % names.length];
+      const sample = await play(name, round < 0);
+      if (round >= 0) samples[name].push(sample);
+    }
+  }
+  return samples;
+}
+
+/** The median over the rounds of `ours` / `theirs` in the same round. */
+export function ratioOf(ours, theirs) {
+  const pairs = ours.slice(0, theirs.length).map((value, round) => value / theirs[round]);
+  return percentile(pairs.filter(Number.isFinite), 0.5);
+}

@@ -1,0 +1,140 @@
+// Waiters in several processes on one key, each with a client of its own: how fast the lock goes from hand to hand, how
+// long the unluckiest waits, how even the shares are, and what the server is asked for it. Time to think after each
+// release lets others have a turn: without it, a releaser that takes its own lock again looks as good as a fair queue.
+import { playRounds } from '../rounds.mjs';
+import { percentile } from '../rows.mjs';
+import { namesOf } from '../stage.mjs';
+import { machineMs } from '../workloads/contend.mjs';
+
+const SCENARIO = 'contention';
+/** More processes than this are not kept between two plays: their memory is needed. */
+const KEEP = 4;
+/** The start together, and the last hold. */
+const SLACK_MS = 90;
+const LINE_MS = 150;
+
+export const contention = {
+  fits: () => true,
+  expectedMs: (view) =>
+    casesOf(view).reduce((sum, each) => {
+      const names = namesOf(view, SCENARIO, ({ waits }) => waits);
+      const processes = names.length * each.processes * 350;
+      return sum + names.length * (view.bounds.rounds + 1) * (each.forMs + SLACK_MS) + processes;
+    }, 0),
+  play: async (stage) => {
+    for (const each of casesOf(stage)) await playCase(stage, each);
+    await stage.processes.endBeyond(2);
+  },
+};
+
+function casesOf({ backend, bounds }) {
+  return bounds.contention.filter(({ processes }) => processes === 1 || !backend.oneClient);
+}
+
+async function playCase(stage, { forMs, ...params }) {
+  const names = stage.names(SCENARIO, ({ waits }) => waits);
+  const { rounds } = stage.bounds;
+  const kept = {};
+  const counts = {};
+  const floors = [];
+  await Promise.all(names.map((name) => (params.processes <= KEEP ? open(stage, name, params) : undefined)));
+  stage.tick(names.length * params.processes * 350);
+  const samples = await playRounds({
+    names,
+    rounds,
+    play: async (name, warmingUp) => {
+      const processes = await open(stage, name, params);
+      // Counting costs the server something where it must tell every command: the round that warms up bears it.
+      const stop = warmingUp ? await stage.server.startCount?.() : undefined;
+      const startAt = machineMs() + 25;
+      const window = { startAt, endAt: startAt + forMs };
+      const { holds, waiting } = await playOnce(stage, processes, { ...params, ...window });
+      const counted = await stop?.();
+      if (counted !== undefined) counts[name] = perHandover(counted, holds.length);
+      const measuresFloor = stage.server.floorMs !== undefined && !warmingUp && name === names[0];
+      if (measuresFloor) floors.push({ floor_ms: await stage.server.floorMs() });
+      kept[name] = { holds, startAt };
+      if (params.processes > KEEP) await stage.processes.endBeyond(1);
+      stage.tick(forMs + SLACK_MS);
+      return judge(holds, waiting, { ...params, ...window });
+    },
+  });
+  for (const name of names) Object.assign(samples[name][0], counts[name]);
+  stage.add(SCENARIO, samples, params);
+  if (floors.length > 0) stage.add(SCENARIO, { floor: floors }, params);
+  for (const name of names) draw(stage, name, params, kept[name]);
+}
+
+async function open(stage, name, { processes, waiters }) {
+  const all = await stage.processes.several(name, processes);
+  if (!stage.backend.oneClient)
+    await Promise.all(all.map((each) => each.call('ready', { waiters: waiters / processes })));
+  return all;
+}
+
+async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, endAt }) {
+  const each = waiters / processes.length;
+  const parts = await Promise.all(
+    processes.map((process, n) =>
+      process.call('contend', {
+        ...{ key: `contended.${startAt}`, waiters: each, first: n * each, startAt, endAt, holdMs, thinkMs },
+        oneClient: stage.backend.oneClient ?? false,
+      }),
+    ),
+  );
+  const holds = parts.flatMap((part) => part.holds).sort((a, b) => a[2] - b[2]);
+  return { holds, waiting: parts.flatMap((part) => part.waiting) };
+}
+
+function perHandover({ operations, pushes }, handovers) {
+  return {
+    ops_per_handover: operations / handovers,
+    ...(pushes === undefined ? {} : { pushes_per_handover: pushes / handovers }),
+  };
+}
+
+/**
+ * What the holds of all processes say, in the order of their grants. Whoever still waits at the end counts with what it
+ * has waited until then.
+ */
+export function judge(holds, waiting, { waiters, startAt, endAt }) {
+  const grants = Array.from({ length: waiters }, () => 0);
+  const gaps = [];
+  let violations = 0;
+  let previous;
+  for (const [waiter, asked, entered, left, token] of holds) {
+    if (entered < endAt) grants[waiter] += 1;
+    if (previous !== undefined) {
+      if (entered < previous.left || (token !== undefined && token <= previous.token)) violations += 1;
+      // Nobody was there to take it over: that is no hand-over.
+      if (asked < previous.left) gaps.push(Math.max(0, entered - previous.left));
+    }
+    previous = { left: Math.max(left, previous?.left ?? 0), token };
+  }
+  const waits = [
+    ...holds.map(([, asked, entered]) => entered - asked),
+    ...waiting.map(([, asked]) => Math.max(0, endAt - asked)),
+  ];
+  const total = grants.reduce((sum, count) => sum + count, 0);
+  return {
+    handovers_per_s: (total * 1_000) / (endAt - startAt),
+    ...(gaps.length > 0 ? { gap_p50_ms: percentile(gaps, 0.5), gap_p99_ms: percentile(gaps, 0.99) } : {}),
+    wait_p99_ms: percentile(waits, 0.99),
+    share_min_max: Math.min(...grants) / Math.max(...grants),
+    violations,
+  };
+}
+
+/** The last round: who held the lock in its first moments, and how often each waiter had it. */
+function draw(stage, contender, params, { holds, startAt }) {
+  const line = holds
+    .filter(([, , entered]) => entered < startAt + LINE_MS)
+    .map(([waiter, , entered, left]) => [waiter, round(entered - startAt), round(left - startAt)]);
+  const grants = Array.from({ length: params.waiters }, () => 0);
+  for (const [waiter] of holds) grants[waiter] += 1;
+  stage.draw({ chart: 'handover', contender, params, line, grants });
+}
+
+function round(ms) {
+  return Math.round(ms * 100) / 100;
+}

@@ -1,0 +1,95 @@
+// What happens when a holder dies, stands still, is cut off, or its server goes away: how long until the next has the
+// lock, for how long both believe in it, whether the fence refuses what the old one still writes, and how late it is
+// told. All contenders play a fault at the same time, for they do nothing but wait, each with processes of its own.
+import { startTcpProxy } from '@guard/testing';
+import { namesOf } from '../stage.mjs';
+import { FAULTS } from './faults.mjs';
+import { Scene } from './scene.mjs';
+
+const SCENARIO = 'expiry';
+/** For each contender's two processes, and one more after each of two kills. */
+const START_MS = 700;
+
+export const expiry = {
+  fits: (view) => !view.backend.oneClient && namesOf(view, SCENARIO, takesPart).length > 0,
+  expectedMs: (view) =>
+    view.bounds.expiry.rounds * faultsOf(view).reduce((sum, fault) => sum + expectedMs(view, fault), 0),
+  play: async (stage) => {
+    await stage.processes.endBeyond(2);
+    const names = stage.names(SCENARIO, takesPart);
+    const samples = new Map();
+    for (let round = 0; round < stage.bounds.expiry.rounds; round += 1) {
+      for (const fault of faultsOf(stage)) await playFault(stage, { names, fault, round, samples });
+    }
+    for (const { fault, terms, each } of samples.values())
+      stage.add(SCENARIO, each, { fault: fault.name, ttlMs: terms.ttlMs });
+    // Clients of servers that are gone go on looking for them.
+    await stage.processes.end();
+  },
+};
+
+function takesPart({ holds }) {
+  return holds === true;
+}
+
+function faultsOf({ backend, server }) {
+  // Before there is a server, the plan takes all that the backend has.
+  return FAULTS.filter((fault) => fault.fits({ backend, server }));
+}
+
+function termsOf({ backend, bounds }, fault) {
+  const smallest = backend.minTtlMs;
+  return {
+    ttlMs: fault.shortest ? smallest : Math.max(bounds.expiry.ttlMs, smallest),
+    /** How much later than its ttl a lease may end here. */
+    slackMs: backend.slackMs ?? 600,
+  };
+}
+
+function expectedMs(view, fault) {
+  const starts = fault.kills ? namesOf(view, SCENARIO, takesPart).length * START_MS * 0.5 : 0;
+  return fault.expectedMs(termsOf(view, fault)) + starts + 500;
+}
+
+async function playFault(stage, { names, fault, round, samples }) {
+  const terms = termsOf(stage, fault);
+  const server = fault.startServer === undefined ? stage.server : await fault.startServer(stage.backend);
+  const proxy =
+    fault.proxied && server.endpoint !== undefined
+      ? await startTcpProxy({ target: server.endpoint })
+      : undefined;
+  const chance = seeded(stage.seed * 1_000 + round);
+  const scenes = names.map(
+    (name) => new Scene({ stage, name, fault, terms, server, proxy, round, chance: chance() }),
+  );
+  try {
+    await Promise.all(scenes.map((scene) => scene.open()));
+    await Promise.all(scenes.map((scene) => scene.begin()));
+    // What hits the server, or the network, hits all at once.
+    const common = fault.all?.({ server, proxy, terms });
+    await Promise.all(scenes.map((scene) => scene.play(common)));
+    for (const scene of scenes) keep(samples, { fault, terms, scene });
+    if (round === stage.bounds.expiry.rounds - 1) for (const scene of scenes) scene.draw();
+  } finally {
+    await Promise.all(scenes.map((scene) => scene.close()));
+    await proxy?.close();
+    if (server !== stage.server) await server.close();
+    stage.tick(expectedMs(stage, fault));
+  }
+}
+
+function keep(samples, { fault, terms, scene }) {
+  if (!samples.has(fault.name)) samples.set(fault.name, { fault, terms, each: {} });
+  const { each } = samples.get(fault.name);
+  each[scene.name] ??= [];
+  each[scene.name].push(scene.result());
+}
+
+/** Where in its renewal period a fault meets a holder: from the seed, in [0, 1). */
+function seeded(seed) {
+  let state = (seed * 2_654_435_761 + 1) >>> 0;
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 0x9e3779b9) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,58 @@
+// Single runs: how long one takes whose work does nothing, how many a process does in a second with 16 at once, and what
+// the servers are asked for each. Queues and workflow engines do the nearest thing; what that is stands in the report.
+import { playRounds } from '../rounds.mjs';
+import { ContenderProcess } from '../contender-process.mjs';
+
+const SCENARIO = 'run';
+const START_MS = 900;
+
+export const run = {
+  fits: (view) => view.runners !== undefined,
+  expectedMs: (view) => {
+    const { rounds, forMs } = view.bounds.run;
+    return Object.keys(view.runners).length * (START_MS + 2 * (rounds + 1) * forMs);
+  },
+  play: async (stage) => {
+    const names = Object.keys(stage.runners);
+    const address = (await stage.server.addressForRuns?.()) ?? stage.server.address;
+    const module = `./backends/${stage.backend.name}.mjs`;
+    const processes = {};
+    // One by one: each makes its own tables, and some trip over each other when they do.
+    for (const contender of names) {
+      processes[contender] = new ContenderProcess({ module, set: 'runners', contender, address });
+      await processes[contender].call('warm');
+      stage.tick(START_MS);
+    }
+    for (const name of names)
+      if (stage.runners[name].compares !== undefined)
+        stage.draw({ chart: 'compares', contender: name, text: stage.runners[name].compares });
+    try {
+      await playCase(stage, names, processes, 1);
+      await playCase(stage, names, processes, stage.bounds.run.concurrency);
+    } finally {
+      await Promise.all(Object.values(processes).map((each) => each.end()));
+    }
+  },
+};
+
+async function playCase(stage, names, processes, workers) {
+  const { rounds, forMs } = stage.bounds.run;
+  const trips = {};
+  const samples = await playRounds({
+    names,
+    rounds,
+    play: async (name, warmingUp) => {
+      const stop = warmingUp && workers === 1 ? await stage.server.startCount?.() : undefined;
+      const args = { workers, newKeys: true, forMs, prefix: `${name.replaceAll(/\W/g, '')}.` };
+      const sample = await processes[name].call('pairs', args);
+      const counted = await stop?.();
+      if (counted !== undefined) trips[name] = counted.operations / sample.pairs;
+      stage.tick(forMs);
+      return workers === 1
+        ? { run_p50_ms: sample.p50, violations: sample.violations, failure: sample.failure }
+        : { runs_per_s: (sample.pairs * 1_000) / sample.ms, failure: sample.failure };
+    },
+  });
+  for (const [name, value] of Object.entries(trips)) samples[name][0].trips_per_run = value;
+  stage.add(SCENARIO, samples, { concurrency: workers });
+}

@@ -1,0 +1,87 @@
+// How many pairs a process does in a second with 1, 8, 64 and 256 keys at once; in memory also with waiters on one key,
+// and on a file that processes share with several of them.
+import { cpuMsOf } from '../process-cpu.mjs';
+import { playRounds } from '../rounds.mjs';
+import { namesOf } from '../stage.mjs';
+
+const SCENARIO = 'throughput';
+const WAITERS = 16;
+const KEYS_OF_PROCESS = 16;
+/** A pair that takes longer than a sample, and the way to the process and back. */
+const SLACK = 1.3;
+
+export const throughput = {
+  fits: () => true,
+  expectedMs: (view) =>
+    casesOf(view).reduce(
+      (sum, each) => sum + each.names.length * (view.bounds.rounds + 1) * view.bounds.pairMs * SLACK,
+      0,
+    ),
+  play: async (stage) => {
+    for (const each of casesOf(stage)) await playCase(stage, each);
+    await stage.processes.endBeyond(1);
+  },
+};
+
+function casesOf(view) {
+  const all = namesOf(view, SCENARIO);
+  const { contenders } = view;
+  const cases = view.bounds.concurrency.map((workers) => ({
+    params: { concurrency: workers },
+    workers: [workers],
+    names: all.filter((name) => (contenders[name].most ?? Infinity) >= workers),
+  }));
+  if (view.backend.oneClient)
+    cases.push({
+      params: { concurrency: WAITERS, oneKey: true },
+      workers: [WAITERS],
+      oneKey: true,
+      names: all.filter((name) => contenders[name].waits),
+    });
+  if (view.backend.processes !== undefined)
+    cases.push({
+      params: { concurrency: KEYS_OF_PROCESS, processes: view.backend.processes },
+      workers: Array.from({ length: view.backend.processes }, () => KEYS_OF_PROCESS),
+      // Verrou on Knex reads a busy file as a lock that is taken, and waits 250 ms.
+      names: all.filter((name) => contenders[name].shares || name.startsWith('guard')),
+    });
+  return cases;
+}
+
+async function playCase(stage, { params, workers, oneKey, names }) {
+  const { rounds, pairMs } = stage.bounds;
+  const samples = await playRounds({
+    names,
+    rounds,
+    play: async (name) => {
+      const processes = await stage.processes.several(name, workers.length);
+      const serverBefore = cpuMsOf(stage.server.pids());
+      const answers = await Promise.all(
+        processes.map((each, n) =>
+          each.call('pairs', { workers: workers[n], oneKey, forMs: pairMs, prefix: `t${n}.` }),
+        ),
+      );
+      stage.tick(pairMs * SLACK);
+      return together(answers, pairMs, serverBefore, cpuMsOf(stage.server.pids()));
+    },
+  });
+  stage.add(SCENARIO, samples, params);
+}
+
+function together(answers, pairMs, serverBefore, serverAfter) {
+  const pairs = answers.reduce((sum, each) => sum + each.pairs, 0);
+  const counts = answers.map((each) => each.pairs);
+  const several = answers.length > 1;
+  return {
+    pairs_per_s: answers.reduce((sum, each) => sum + (each.pairs * 1_000) / each.ms, 0),
+    failure: answers.find(({ failure }) => failure !== undefined)?.failure,
+    violations: answers.reduce((sum, each) => sum + each.violations, 0),
+    ...(several ? { share_min_max: Math.min(...counts) / Math.max(...counts) } : {}),
+    ...(several ? { pair_max_ms: Math.max(...answers.map(({ max }) => max)) } : {}),
+    ...(several ? { loop_lag_ms: Math.max(...answers.map(({ lagMs }) => lagMs)) } : {}),
+    // Ticks of ten milliseconds say nothing about a short sample.
+    ...(serverBefore !== undefined && pairMs >= 500
+      ? { server_us_per_pair: ((serverAfter - serverBefore) * 1_000) / pairs }
+      : {}),
+  };
+}

@@ -1,0 +1,47 @@
+// Latency of a lone pair: one after the other, over a hundred keys, with nobody else there.
+import { playRounds } from '../rounds.mjs';
+import { namesOf } from '../stage.mjs';
+
+const SCENARIO = 'uncontended';
+/** Until a process of a contender is up; two of them start at once. */
+const START_MS = 350;
+/** How much longer the round is that warms up: what is not compiled yet says nothing about a process that runs for days. */
+const WARM_UP = 6;
+
+export const uncontended = {
+  fits: () => true,
+  expectedMs: (view) =>
+    namesOf(view, SCENARIO).length * (START_MS + view.bounds.pairMs * 2 * (view.bounds.rounds + WARM_UP)),
+  play: async (stage) => {
+    const { rounds, pairMs } = stage.bounds;
+    const names = stage.names(SCENARIO);
+    await Promise.all(names.map((name) => stage.processes.get(name)));
+    stage.tick(names.length * START_MS);
+    const samples = await playRounds({
+      names,
+      rounds,
+      play: async (name, warmingUp) => {
+        const contender = await stage.processes.get(name);
+        const forMs = pairMs * 2 * (warmingUp ? WARM_UP : 1);
+        const sample = await contender.call('pairs', { forMs });
+        stage.tick(forMs);
+        return { ...sample, pair_p50_ms: sample.p50, pair_p99_ms: sample.p99 };
+      },
+    });
+    stage.add(SCENARIO, samples, { concurrency: 1 });
+    for (const [contender, each] of Object.entries(samples))
+      stage.draw({
+        chart: 'latency',
+        contender,
+        quantiles: medianCurve(each.map(({ quantiles }) => quantiles)),
+      });
+  },
+};
+
+/** At each quantile the median of the rounds. */
+function medianCurve(curves) {
+  return curves[0].map((_, n) => {
+    const values = curves.map((curve) => curve[n]).sort((a, b) => a - b);
+    return values[values.length >> 1];
+  });
+}

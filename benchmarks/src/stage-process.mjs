@@ -1,0 +1,12 @@
+// The program of a stage's process.
+import { playStage } from './stage.mjs';
+
+const say = (message) => process.send(message);
+
+process.once('disconnect', () => process.exit(1));
+process.once('message', (task) => {
+  playStage(task, say).then(
+    () => process.send({ done: true }, () => process.exit(0)),
+    (error) => process.send({ error: String(error?.stack ?? error) }, () => process.exit(1)),
+  );
+});

@@ -1,0 +1,79 @@
+// One backend with its server and the scenarios on it, as a process of its own: under the Node that its peers need, and
+// with nothing else in it that could cost time. What it finds goes to the process that started it.
+import { loadBackend } from './backends/load.mjs';
+import { boundsOf } from './bounds.mjs';
+import { Processes } from './processes.mjs';
+import { faultsIn, rowsOf } from './rows.mjs';
+import { SCENARIOS } from './scenarios.mjs';
+
+/** What a scenario sees. */
+export class Stage {
+  rows = [];
+  series = [];
+  #say;
+
+  constructor({ backend, contenders, runners, server, bounds, seed, say }) {
+    Object.assign(this, { backend, contenders, runners, server, bounds, seed });
+    this.processes = new Processes({ backend: backend.name, address: server.address });
+    this.#say = say;
+  }
+
+  /** Names of the contenders that take part in a scenario. */
+  names(scenario, takesPart = () => true) {
+    return namesOf(this, scenario, takesPart);
+  }
+
+  /** Keeps the samples of each contender as rows. */
+  add(scenario, samples, params = {}) {
+    for (const [contender, each] of Object.entries(samples)) {
+      const rows = rowsOf({ scenario, backend: this.backend.name, contender, samples: each, params });
+      this.rows.push(...rows);
+      this.#say({ rows });
+      const failure = each.find((sample) => sample.failure !== undefined)?.failure;
+      if (failure !== undefined) this.note(`${contender}, ${scenario} ${JSON.stringify(params)}: ${failure}`);
+    }
+  }
+
+  /** Keeps what a chart shows beyond rows. */
+  draw(series) {
+    this.#say({ series: { backend: this.backend.name, ...series } });
+  }
+
+  /** Something that a reader should know. */
+  note(text) {
+    this.#say({ note: `${this.backend.name}: ${text}` });
+  }
+
+  /** So much of the expected time is over. */
+  tick(ms) {
+    this.#say({ tick: ms });
+  }
+}
+
+/** Contenders whose definition lets them take part; settings of a peer's own are for the full run alone. */
+export function namesOf({ contenders, bounds }, scenario, takesPart = () => true) {
+  return Object.keys(contenders).filter((name) => {
+    const each = contenders[name];
+    if (each.tuned && !(bounds.tuned && scenario === 'contention')) return false;
+    return (each.only?.includes(scenario) ?? true) && takesPart(each);
+  });
+}
+
+/** Plays scenarios on a backend, and answers when all is closed again. */
+export async function playStage({ backend: name, scenarios, quick, seed, only }, say) {
+  const { backend, contenders, runners } = await loadBackend(name, only);
+  const bounds = boundsOf(quick);
+  const server = await backend.startServer();
+  const stage = new Stage({ backend, contenders, runners, server, bounds, seed, say });
+  try {
+    for (const scenario of scenarios) {
+      say({ scenario });
+      await SCENARIOS[scenario].play(stage);
+    }
+  } finally {
+    await stage.processes.end();
+    await server.close();
+  }
+  const faults = faultsIn({ machine: {}, versions: {}, seed, rows: stage.rows });
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+}

@@ -1,0 +1,40 @@
+// Waiters of one process on one key, each with a client of its own. Every hold is written down with the machine's
+// monotonic time, so that the stage can put the holds of all processes in one order.
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** Milliseconds on the monotonic clock that all processes of this machine share. */
+export function machineMs() {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Whoever holds the lock at the end still leaves. */
+const GRACE_MS = 40;
+
+/**
+ * `[waiter, asked, entered, left, token]` of each hold, and `[waiter, asked]` of each that is still waited for at the end:
+ * some peers need seconds until the last waiter has had its turn, and nobody waits for that.
+ */
+export async function contend(client, { key, waiters, first, startAt, endAt, holdMs, thinkMs, oneClient }) {
+  const holds = [];
+  const waiting = new Map();
+  const loop = async (n) => {
+    const contender = await (oneClient ? client() : client(`waiter ${n}`, { connections: 1 }));
+    await pause(Math.max(0, startAt - machineMs()));
+    while (machineMs() < endAt) {
+      const asked = machineMs();
+      waiting.set(n, asked);
+      await contender.pair(key, async (token) => {
+        const entered = machineMs();
+        waiting.delete(n);
+        if (holdMs > 0) await pause(holdMs);
+        holds.push([first + n, asked, entered, machineMs(), token]);
+      });
+      if (thinkMs > 0) await pause(thinkMs);
+    }
+  };
+  const loops = Promise.all(Array.from({ length: waiters }, (_, n) => loop(n)));
+  await Promise.race([loops, pause(endAt + holdMs + GRACE_MS - machineMs())]);
+  // A library that fails later fails its process, and not this play.
+  loops.catch(() => undefined);
+  return { holds: [...holds], waiting: [...waiting].map(([n, asked]) => [first + n, asked]) };
+}

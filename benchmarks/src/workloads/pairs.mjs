@@ -1,0 +1,103 @@
+// Pairs of one contender for a fixed time: acquire, look at exclusion and tokens, release.
+import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+const QUANTILES = 60;
+
+/**
+ * `workers` go on side by side, each over keys of its own, all on one key, or each time on a new one. One by one they walk over a hundred keys,
+ * as an application does, and not over a new key each time.
+ */
+export async function playPairs(
+  contender,
+  { workers = 1, oneKey = false, newKeys = false, forMs, maxPairs = Infinity, prefix = '' },
+) {
+  const latencies = [];
+  const law = new Law();
+  const lag = watchLag();
+  const begun = performance.now();
+  const end = begun + forMs;
+  let started = 0;
+  const work = async (worker) => {
+    for (let n = 0; started < maxPairs && (n === 0 || performance.now() < end); n += 1) {
+      started += 1;
+      const key = newKeys
+        ? `${prefix}${begun}.${worker}.${n}`
+        : oneKey
+          ? `${prefix}one`
+          : workers === 1
+            ? `${prefix}k${n % 100}`
+            : `${prefix}w${worker}`;
+      const from = performance.now();
+      try {
+        await contender.pair(key, async (token) => law.see(key, token));
+        latencies.push(performance.now() - from);
+      } catch (error) {
+        law.failed(error);
+        await nextTurn();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
+  const ms = performance.now() - begun;
+  const lagMs = lag.stop();
+  latencies.sort((a, b) => a - b);
+  const at = (share) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))];
+  return {
+    failure: law.failure,
+    ...{
+      pairs: latencies.length,
+      ms,
+      violations: law.violations,
+      p50: at(0.5),
+      p99: at(0.99),
+      max: at(1),
+      lagMs,
+    },
+    quantiles: Array.from({ length: QUANTILES + 1 }, (_, n) => at(n / QUANTILES)),
+  };
+}
+
+/** How long the loop of this process could not run a timer. */
+function watchLag() {
+  let [last, worst] = [performance.now(), 0];
+  const look = () => {
+    const now = performance.now();
+    worst = Math.max(worst, now - last - 5);
+    last = now;
+  };
+  const timer = setInterval(look, 5);
+  return {
+    stop: () => {
+      look();
+      clearInterval(timer);
+      return worst;
+    },
+  };
+}
+
+/** Exclusion and growing tokens, for the pairs of one process. */
+class Law {
+  violations = 0;
+  /** The first error of a pair; each counts as a violation, for nobody did anything wrong. */
+  failure;
+  #inside = new Set();
+  #tokens = new Map();
+
+  failed(error) {
+    this.violations += 1;
+    this.failure ??= error?.message ?? String(error);
+  }
+
+  async see(key, token) {
+    if (this.#inside.has(key)) this.violations += 1;
+    if (token !== undefined) {
+      if (token <= (this.#tokens.get(key) ?? -1n)) this.violations += 1;
+      this.#tokens.set(key, token);
+    }
+    this.#inside.add(key);
+    // Whoever is let in beside this one is let in now.
+    await undefined;
+    this.#inside.delete(key);
+  }
+}
