@@ -1,0 +1,112 @@
+/**
+ * What each policy has to make of ticks that passed while everything was down: read from the records of its task. The
+ * newest tick may come while the processes start, so what is expected follows from where the summary ends.
+ */
+import type { CatchUp, RunRecord } from '@guard/core';
+import type { Heard } from './cluster.js';
+import { withoutGaps } from './judge.js';
+
+/** The period of the tasks with a policy each: three times as long as "on time", which is five seconds, and more. */
+export const PERIOD_MS = 20_000;
+/** For so long nobody is there: two ticks pass, and twelve seconds. */
+export const DOWN_MS = 52_000;
+/** The task of which 200 ticks are missed, and its period. */
+export const MANY = 'many';
+export const MANY_MS = 250;
+const MAX_MANY = 10;
+const MANY_MISSED = 200;
+
+/** The tasks that miss two ticks. */
+export const POLICIES = {
+  none: 'none',
+  latest: 'latest',
+  all: { all: { max: 10 } },
+} as const satisfies Record<string, CatchUp>;
+
+/** How many were run afterwards, and how many are in the summary. */
+export type DownFigures = Readonly<Record<string, number>>;
+
+type Records = readonly RunRecord[];
+
+/** @param heard what the processes told that started afterwards. */
+export function judgeDown(
+  of: (task: string) => Records,
+  heard: readonly Heard[],
+): { readonly figures: DownFigures; readonly problems: string[] } {
+  const problems: string[] = [];
+  const figures: Record<string, number> = {};
+  for (const name of [...Object.keys(POLICIES), MANY] as (keyof typeof POLICIES | typeof MANY)[]) {
+    const records = of(name);
+    const caughtUp = heard.filter(
+      (one) => one.what === 'begin' && one.task === name && one.trigger === 'catch-up',
+    );
+    figures[`${name} caught up`] = caughtUp.length;
+    figures[`${name} passed over`] = passedOver(records);
+    problems.push(
+      ...withoutGaps(records, name === MANY ? MANY_MS : PERIOD_MS).map((text) => `${name}: ${text}`),
+      ...beganOnce(name, heard),
+      ...LAWS[name](records, caughtUp).map((text) => `${name}: ${text}`),
+    );
+  }
+  return { figures, problems };
+}
+
+const LAWS: Record<
+  keyof typeof POLICIES | typeof MANY,
+  (records: Records, caughtUp: readonly Heard[]) => string[]
+> = {
+  none: (records, caughtUp) => [
+    ...(passedOver(records) < 2 ? ['the missed ticks are not in a summary'] : []),
+    ...(caughtUp.length > 0 ? [`${caughtUp.length} missed ticks were run`] : []),
+  ],
+  latest: (records, caughtUp) => [
+    ...(passedOver(records) < 1 ? ['what was passed over is not in a summary'] : []),
+    ...(caughtUp.length > 1 ? [`${caughtUp.length} missed ticks were run, not only the latest`] : []),
+    ...(completedAfterSummary(records) === 0 ? ['the latest tick was not run'] : []),
+  ],
+  all: (records) => [
+    ...(passedOver(records) > 0 ? [`${passedOver(records)} were passed over, although all fit`] : []),
+    ...(records.filter(({ state }) => state === 'completed').length < 2 ? ['not all were made up for'] : []),
+  ],
+  [MANY]: many,
+};
+
+/** Ten runs, the newest ones, and everything before them in one summary. */
+function many(records: Records): string[] {
+  const summaries = summariesOf(records);
+  const [summary] = summaries;
+  if (summary === undefined || summaries.length > 1)
+    return [`there are ${summaries.length} summaries, not one`];
+  const problems: string[] = [];
+  const missed = summary.count + MAX_MANY;
+  if (missed < MANY_MISSED) problems.push(`only ${missed} ticks were missed`);
+  // Of one look the newest is on time, and the others are made up for.
+  const triggers = Array.from({ length: MAX_MANY }, (_, place) => {
+    const at = summary.toMs + (place + 1) * MANY_MS;
+    const run = records.find(({ scheduledForMs }) => scheduledForMs === at);
+    return run?.state === 'completed' ? run.trigger : run?.state;
+  });
+  const expected = [...Array<string>(MAX_MANY - 1).fill('catch-up'), 'cron'];
+  if (triggers.join() !== expected.join()) problems.push(`after the summary came ${triggers.join(', ')}`);
+  return problems;
+}
+
+function beganOnce(task: string, heard: readonly Heard[]): string[] {
+  const keys = heard.filter((one) => one.what === 'begin' && one.task === task).map(({ key }) => key);
+  return keys.filter((key, place) => keys.indexOf(key) !== place).map((key) => `${task}: ${key} began twice`);
+}
+
+function completedAfterSummary(records: Records): number {
+  const toMs = Math.max(...summariesOf(records).map((summary) => summary.toMs));
+  return records.filter((run) => run.state === 'completed' && run.scheduledForMs! > toMs).length;
+}
+
+function passedOver(records: Records): number {
+  return summariesOf(records).reduce((sum, { count }) => sum + count, 0);
+}
+
+function summariesOf(records: Records) {
+  return records.flatMap((run) =>
+    run.state === 'expired' && run.summary !== undefined ? [run.summary] : [],
+  );
+}
