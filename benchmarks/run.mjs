@@ -9,7 +9,7 @@ import { printScenario } from './src/report/tables.mjs';
 import { printSummary } from './src/report/summary.mjs';
 import { printTargets } from './src/report/targets.mjs';
 import { readReport } from './src/report/read.mjs';
-import { installPeers } from './src/backends/peers.mjs';
+import { hasPeers, installPeers } from './src/backends/peers.mjs';
 import { planOf } from './src/plan.mjs';
 import { runStage } from './src/run-stage.mjs';
 import { faultsIn } from './src/rows.mjs';
@@ -29,7 +29,7 @@ const { values: options } = parseArgs({
 const seed = Number(options.seed);
 const old = options.compare === undefined ? undefined : readReport(options.compare);
 const plan = await planOf(options);
-await installPeers();
+if (hasPeers(options.contender)) await installPeers();
 
 const report = {
   machine: machine(),

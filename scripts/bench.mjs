@@ -1,8 +1,11 @@
 // `npm run bench`: from a fresh clone to the figures of benchmarks/run.mjs, with one command.
 import { makeReady } from './lib/ready.mjs';
 import { run } from './lib/run.mjs';
+import { provideServerPrograms } from './lib/server-programs.mjs';
 
-process.exitCode = (await makeReady('the benchmark')) ? await bench() : 1;
+// What cannot be installed here may come as a container, or be said when a server is to start.
+const ready = (await makeReady('the benchmark')) && (await provideServerPrograms());
+process.exitCode = ready ? await bench() : 1;
 
 async function bench() {
   return (await run(process.execPath, ['benchmarks/run.mjs', ...process.argv.slice(2)])).code;

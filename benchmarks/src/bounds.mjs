@@ -8,16 +8,15 @@ const THINK_MS = 10;
 const QUICK = {
   quick: true,
   rounds: 5,
-  pairMs: 50,
+  pairMs: 25,
   concurrency: [1, 8, 64, 256],
   contention: [
-    { processes: 1, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 200 },
-    { processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 200 },
+    { processes: 1, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 110 },
+    { processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 110 },
   ],
-  tuned: false,
-  expiry: { rounds: 1, ttlMs: 1_000 },
-  hold: { rounds: 1, ttlMs: 3_000, sizes: [100, 10_000] },
-  run: { rounds: 5, forMs: 150, concurrency: 16 },
+  expiry: { rounds: 1, ttlMs: 600 },
+  hold: { rounds: 1, ttlMs: 1_200, sizes: [100, 10_000] },
+  run: { rounds: 5, forMs: 80, concurrency: 16 },
   start: { rounds: 5 },
 };
 
@@ -35,7 +34,6 @@ const FULL = {
     { processes: 1, waiters: 16, holdMs: 20, thinkMs: THINK_MS, forMs: 3_000 },
     { processes: 1, waiters: 16, holdMs: 2, thinkMs: 0, forMs: 2_000 },
   ],
-  tuned: true,
   expiry: { rounds: 5, ttlMs: 3_000 },
   hold: { rounds: 5, ttlMs: 30_000, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 1_000, concurrency: 16 },

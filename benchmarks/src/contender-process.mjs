@@ -13,10 +13,11 @@ export class ContenderProcess {
   #lastId = 0;
   #dead;
 
-  constructor({ module, set = 'contenders', contender, address, gc = false }) {
+  constructor({ module, set = 'contenders', contender, address }) {
     this.#worker = startWorker(WORKER, {
       input: { module, set, contender, address },
-      execArgv: gc ? ['--expose-gc'] : [],
+      // For the memory that a lock takes.
+      execArgv: ['--expose-gc'],
     });
     void this.#read();
   }

@@ -1,6 +1,7 @@
 // What is to be played: one stage for each backend, with the scenarios that make sense there, and how long that takes.
 import { boundsOf } from './bounds.mjs';
 import { loadBackend } from './backends/load.mjs';
+import { hasPeers } from './backends/peers.mjs';
 import { SCENARIOS } from './scenarios.mjs';
 
 export const BACKENDS = ['memory', 'sqlite', 'postgres', 'redis', 'etcd'];
@@ -17,7 +18,12 @@ export async function planOf({ backend, contender, only, quick }) {
     const fitting = scenarios.filter((scenario) => SCENARIOS[scenario].fits(view));
     const expectedMs = fitting.reduce((sum, each) => sum + SCENARIOS[each].expectedMs(view), AROUND_MS);
     if (fitting.length > 0)
-      stages.push({ backend: name, node: view.backend.node, scenarios: fitting, expectedMs });
+      stages.push({
+        backend: name,
+        node: hasPeers(contender) ? view.backend.node : undefined,
+        scenarios: fitting,
+        expectedMs,
+      });
   }
   return stages;
 }

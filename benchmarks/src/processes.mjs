@@ -16,7 +16,11 @@ export class Processes {
     const name = `${contender}/${n}`;
     let kept = this.#kept.get(name);
     if (kept === undefined || kept.death !== undefined) {
-      kept = this.start(contender);
+      kept = new ContenderProcess({
+        module: `./backends/${this.#backend}.mjs`,
+        contender,
+        address: this.#address,
+      });
       this.#kept.set(name, kept);
       await kept.call('warm');
     }
@@ -25,16 +29,6 @@ export class Processes {
 
   several(contender, count) {
     return Promise.all(Array.from({ length: count }, (_, n) => this.get(contender, n)));
-  }
-
-  /** One that nobody else uses; who starts it ends it. `gc`: its memory is to be measured. */
-  start(contender, options = {}) {
-    return new ContenderProcess({
-      module: `./backends/${this.#backend}.mjs`,
-      contender,
-      address: this.#address,
-      ...options,
-    });
   }
 
   /** Ends all but the first `keep` of each contender. */

@@ -50,11 +50,15 @@ export class Stage {
   }
 }
 
-/** Contenders whose definition lets them take part; settings of a peer's own are for the full run alone. */
+/**
+ * Contenders whose definition lets them take part. `tuned`: other settings of a peer, for contention; `slow`: scenarios
+ * that it plays in a full run alone, as all that are tuned.
+ */
 export function namesOf({ contenders, bounds }, scenario, takesPart = () => true) {
   return Object.keys(contenders).filter((name) => {
     const each = contenders[name];
-    if (each.tuned && !(bounds.tuned && scenario === 'contention')) return false;
+    if (each.tuned && (bounds.quick || scenario !== 'contention')) return false;
+    if (bounds.quick && each.slow?.includes(scenario)) return false;
     return (each.only?.includes(scenario) ?? true) && takesPart(each);
   });
 }

@@ -10,8 +10,8 @@ const PATIENT = 100_000;
 export const redisPeers = {
   redlock: { waits: true, holds: true, open: openRedlock() },
   'redlock, poll 10 ms': { waits: true, tuned: true, open: openRedlock({ retryDelay: 10, retryJitter: 5 }) },
-  'sesamecare-redlock': { waits: true, holds: true, renews: true, open: openSesamecare },
-  'redlock-universal': { waits: true, holds: true, renews: true, open: openUniversal },
+  'sesamecare-redlock': { waits: true, holds: true, renews: true, slow: ['hold'], open: openSesamecare },
+  'redlock-universal': { waits: true, holds: true, renews: true, slow: ['hold'], open: openUniversal },
   'redis-semaphore': { waits: true, holds: true, renews: true, open: openSemaphore },
   verrou: { waits: true, holds: true, open: openVerrou() },
   'verrou, poll 10 ms': { waits: true, tuned: true, open: openVerrou({ retry: { delay: 10 } }) },

@@ -1,6 +1,8 @@
 // On one Redis server without persistence: Guard, the bare `SET NX PX` with a script that deletes what is its own, and
 // seven libraries. Each has a client of its own.
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { kvRuns } from '@guard/core';
@@ -75,20 +77,28 @@ async function startServer({ durable = false } = {}) {
 }
 
 /** What the server itself says that it carries out: commands of clients, and messages that clients or scripts publish. */
-async function startCount(server, admin) {
-  const ears = connect(server);
-  const monitor = await ears.monitor();
+async function startCount({ host, port }, admin) {
   const total = { operations: 0, pushes: 0 };
-  monitor.on('monitor', (_time, [command], source) => {
-    if (command.toLowerCase() === 'publish') total.pushes += 1;
-    if (source !== 'lua' && command.toLowerCase() !== 'info') total.operations += 1;
+  // The server tells everything from the moment of its answer, which ioredis does not expect on one connection.
+  const ear = connectSocket({ host, port });
+  let text = '';
+  ear.on('data', (chunk) => {
+    const lines = `${text}${chunk}`.split('\r\n');
+    text = lines.pop();
+    for (const line of lines) {
+      const [, source, command] = /^\+[\d.]+ \[\d+ (\S+)\] "([^"]*)"/.exec(line) ?? [];
+      if (command?.toLowerCase() === 'publish') total.pushes += 1;
+      if (command !== undefined && source !== 'lua' && command.toLowerCase() !== 'info')
+        total.operations += 1;
+    }
   });
+  ear.write('MONITOR\r\n');
+  await once(ear, 'data');
   return async () => {
-    // What it has said until now arrives before this answer is followed by another round trip.
+    // What was carried out before this answer was told before it, or within a moment.
     await admin.info('server');
     await pause(20);
-    monitor.disconnect();
-    ears.disconnect();
+    ear.destroy();
     return total;
   };
 }

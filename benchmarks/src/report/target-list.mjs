@@ -66,7 +66,7 @@ function holding(backend, metric, limit) {
   return {
     text: `${backend}: ${metric} for 10,000 locks of 30 s`,
     at: at(backend, 'hold', { locks: 10_000 }),
-    ...{ metric, sign: '<=', limit, scale: ({ ttlMs }) => (metric === 'ops_per_s' ? ttlMs / 30_000 : 1) },
+    ...{ metric, sign: '<=', limit, scale: ({ ttlMs }) => ttlMs / 30_000 },
   };
 }
 

@@ -42,7 +42,7 @@ function termsOf({ backend, bounds }, fault) {
   return {
     ttlMs: fault.shortest ? smallest : Math.max(bounds.expiry.ttlMs, smallest),
     /** How much later than its ttl a lease may end here. */
-    slackMs: backend.slackMs ?? 600,
+    slackMs: backend.slackMs ?? 400,
   };
 }
 

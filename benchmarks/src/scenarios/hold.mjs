@@ -7,9 +7,9 @@ import { namesOf } from '../stage.mjs';
 
 const SCENARIO = 'hold';
 /** Idle, to know what the process needs for nothing. */
-const IDLE_MS = 300;
-/** A new process, the taking and the giving back, for 10,000 locks. */
-const AROUND_MS = 1_200;
+const IDLE_MS = 250;
+/** The taking and the giving back, for 10,000 locks. */
+const AROUND_MS = 900;
 
 export const hold = {
   fits: (view) => namesOf(view, SCENARIO, takesPart).length > 0,
@@ -57,9 +57,8 @@ function canHold({ mostLocks = Infinity }, sizes, size) {
 }
 
 async function playOne(stage, name, locks, ttlMs) {
-  const holder = stage.processes.start(name, { gc: true });
+  const holder = await stage.processes.get(name);
   try {
-    await holder.call('warm');
     const idle = await shareOf(holder, [], IDLE_MS);
     const { bytesPerLock } = await holder.call('hold', { locks, ttlMs, prefix: `held.${locks}` });
     const stop = await (stage.server.startCheapCount ?? stage.server.startCount)?.();
@@ -74,7 +73,8 @@ async function playOne(stage, name, locks, ttlMs) {
       bytes_per_lock: bytesPerLock,
     };
   } finally {
-    await holder.end();
+    // What it holds of the next size is measured in a process that held nothing before.
+    await stage.processes.end();
   }
 }
 

@@ -34,12 +34,13 @@ const PEERS = {
 export const start = {
   fits: () => true,
   expectedMs: ({ backend, bounds }) =>
-    Object.keys(packagesOf(backend.name)).length * ((bounds.start.rounds + 1) * EACH_MS + PACK_MS),
+    Object.keys(packagesOf(backend.name)).length * (bounds.start.rounds * EACH_MS + PACK_MS),
   play: async (stage) => {
     const packages = packagesOf(stage.backend.name);
     const samples = await playRounds({
       names: Object.keys(packages),
       rounds: stage.bounds.start.rounds,
+      warmUp: false,
       play: async (name) => {
         const sample = { import_ms: await importMs(packages[name].files) };
         stage.tick(EACH_MS);

@@ -6,7 +6,7 @@ const SCENARIO = 'uncontended';
 /** Until a process of a contender is up; two of them start at once. */
 const START_MS = 350;
 /** How much longer the round is that warms up: what is not compiled yet says nothing about a process that runs for days. */
-const WARM_UP = 6;
+const WARM_UP = 4;
 
 export const uncontended = {
   fits: () => true,
