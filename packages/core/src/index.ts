@@ -79,6 +79,9 @@ export type { MemoryStateOptions } from './memory/state.js';
 // a run store on any state store
 export { kvRuns } from './kv/runs.js';
 export type { KvRunsOptions } from './kv/runs.js';
+// for adapters: from a store's messages to the listener of a watch
+export { StateFeed } from './kv/state-feed.js';
+export type { StateFeedParts } from './kv/state-feed.js';
 export { systemClock } from './runtime/clock.js';
 export { systemRandom } from './runtime/random.js';
 
@@ -97,6 +100,7 @@ export type {
   TryOptions,
 } from './api/lock.js';
 export type { Entry, ListedEntry, StateApi, Watch, WatchedChange, WriteOptions } from './api/state.js';
+export { EVENT_NAMES } from './runtime/events.js';
 export type { GuardEvents, GuardListener } from './api/event.js';
 export { currentLock } from './facade/current-lock.js';
 
