@@ -175,7 +175,9 @@ class Runs implements RunFacade {
     await presence.begin();
     const sweep = new Sweep(host, engine, names, this.parts.retain);
     const wanted = (name: string): boolean => tasks === undefined || tasks.includes(name);
-    const scheduler = new Scheduler(host, engine, wanted, () => presence.isMissing, ref);
+    const isMissing = (): boolean => presence.isMissing;
+    const { keysMs } = this.parts.retain;
+    const scheduler = new Scheduler(host, engine, { wanted, isMissing, ref, keysMs });
     this.node = { presence, sweep, scheduler };
     if (host.stopSignal.aborted) return;
     sweep.begin();

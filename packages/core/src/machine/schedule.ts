@@ -37,6 +37,8 @@ export interface Look {
   readonly storedCalendar?: Calendar | undefined;
   /** Whether a planned instant is known to have its record. */
   readonly recorded: (instantMs: number) => boolean;
+  /** What was planned up to then and has its record leaves the list also where nothing is due. Default: nothing. */
+  readonly settledUpToMs?: number;
 }
 
 /** What to do. */
@@ -84,7 +86,7 @@ export function resumed(record: TaskRecord, calendar: Calendar | undefined, nowM
 function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): Plan {
   const { calendar } = schedule;
   const first = calendar.next(markMs);
-  if (first === undefined || first > untilMs) return { act: 'wait' };
+  if (first === undefined || first > untilMs) return tidied(look);
   const newest = latestUpTo(calendar, untilMs, markMs) ?? first;
   const isOnTime = look.nowMs - schedule.offsetMs - newest <= ON_TIME_MS;
   const chosen = choose(schedule, look, markMs, newest, isOnTime);
@@ -102,6 +104,17 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
     lastPassed === undefined ? undefined : summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed');
   const next = { ...baseOf(look), lowWaterMarkMs: newest, ...(summary === undefined ? {} : { summary }) };
   return write(look, next, runs);
+}
+
+/**
+ * Nothing is due. An instant whose record is known does not stay in the list until the next one is planned: that may
+ * take longer than its record is kept, and then it would seem to be one that nobody has begun.
+ */
+function tidied(look: Look): Plan {
+  const { record, recorded, settledUpToMs = -Infinity } = look;
+  const isSettled = ({ instantMs, plannedAtMs }: Planned): boolean =>
+    plannedAtMs <= settledUpToMs && recorded(instantMs);
+  return record?.planned?.some(isSettled) ? write(look, baseOf(look), []) : { act: 'wait' };
 }
 
 /** The instants that are run, oldest first. */

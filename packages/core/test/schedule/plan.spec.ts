@@ -169,6 +169,16 @@ describe('instants whose records may be missing', () => {
     expect(settled.next.planned?.map(({ instantMs }) => instantMs)).toEqual([NOON + MINUTE]);
   });
 
+  test('[V15] leave it after a while where nothing is due: their records may be pruned before the next instant comes', () => {
+    const record = { ...known(), planned: [planned] };
+    const recorded = (at: number): boolean => at === NOON;
+    const rest = { record, recorded, settledUpToMs: NOON };
+    const { next, runs } = written(plan(schedule, look(NOON + 1, rest)));
+    expect([next, runs]).toEqual([known(), []]);
+    expect(plan(schedule, look(NOON + 1, { ...rest, settledUpToMs: NOON - 1 }))).toEqual({ act: 'wait' });
+    expect(plan(schedule, look(NOON + 1, { ...rest, recorded: () => false }))).toEqual({ act: 'wait' });
+  });
+
   test('are never more than 500: then no more are planned, and the mark stays', () => {
     const many = Array.from({ length: 500 }, () => planned);
     expect(plan(schedule, look(NOON + MINUTE, { record: { ...known(), planned: many } }))).toEqual({

@@ -18,7 +18,7 @@ const beginner = (): Process => stage.processes[stage.log[0]!.node === 'node-1' 
 
 describe('[V4] a sweep that takes a run for dead at the very moment at which it succeeds', () => {
   // The lease of six seconds ends while the first node cannot reach the locks; the sweep comes every two seconds.
-  test.each(range(4_000, 10_000, 250))('has one outcome when its work ends after %d ms', async (workMs) => {
+  test.each(range(4_000, 10_000, 500))('has one outcome when its work ends after %d ms', async (workMs) => {
     const settled: string[] = [];
     const work = async (run: Run): Promise<string> => {
       const node = stage.log.at(-1)!.node;

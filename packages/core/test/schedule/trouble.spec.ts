@@ -1,7 +1,7 @@
 /** What goes wrong around a schedule: blocked loops, stopped processes, sleeps, clock steps, outages, dead nodes. */
 import type { Run } from '@guard/core';
 import type { VirtualClock } from '@guard/testing';
-import { range, ScheduleStage, START_MS } from './stage.js';
+import { range, ScheduleStage, START_MS, SWEEP } from './stage.js';
 import { Gate, sleep, watch } from '../runs/stage.js';
 
 let stage: ScheduleStage;
@@ -361,6 +361,37 @@ test('[V15] an instant whose record was pruned is not created again by a late no
   await stage.node(MINUTES);
   await stage.clock.advance(1_000);
   expect(stage.instants().filter((at) => at === 60)).toHaveLength(1);
+});
+
+describe('[V15] an instant whose record was pruned long before the next one is due', () => {
+  const RARE = { every: '2h' } as const;
+  const retain = { runs: '1m', keys: '30m' } as const;
+
+  test('is not run again by a node that starts then', async () => {
+    await stage.node(RARE, { guard: { retain } });
+    await stage.clock.advance(7_201_000);
+    await stage.clock.advance(60 * 60_000);
+    expect(await stage.record('t', '2026-01-01T02:00:00.000Z')).toBeUndefined();
+    await stage.node(RARE, { guard: { retain } });
+    await stage.clock.advance(60_000);
+    expect(stage.instants()).toEqual([7_200]);
+  });
+
+  test('nor where the node that ran it died at once', async () => {
+    const first = await stage.node(RARE, { guard: { retain } });
+    await stage.clock.advance(7_200_500);
+    first.kill();
+    const stranger = stage.process({ ...SWEEP, retain });
+    stranger.guard.task('other', {}, () => undefined);
+    await stage.start(stranger);
+    await stage.clock.advance(60 * 60_000);
+    expect(await stage.record('t', '2026-01-01T02:00:00.000Z')).toBeUndefined();
+    await stage.node(RARE, { guard: { retain } });
+    await stage.clock.advance(60_000);
+    expect(stage.instants()).toEqual([7_200]);
+    const { verdict } = await stranger.guard.tasks.explain('t', new Date('2026-01-01T02:00:00.000Z'));
+    expect(verdict).toBe('forgotten');
+  });
 });
 
 test('[V26] a task without a success for alarmAfter raises one alarm in the cluster', async () => {

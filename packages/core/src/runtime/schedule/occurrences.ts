@@ -113,7 +113,8 @@ export class Occurrences {
     return { task, key, id: this.host.random.id(), trigger, scheduledForMs: instantMs };
   }
 
-  private remember(instantMs: number): void {
+  /** Nothing is to be done for this instant any more. */
+  remember(instantMs: number): void {
     this.known.add(instantMs);
     if (this.known.size <= MAX_REMEMBERED) return;
     for (const oldest of this.known) {

@@ -16,6 +16,18 @@ const LAG_TOLD_MS = 1_000;
 /** Skew and lag are told at most so often, unless a node stops or goes on. */
 const TOLD_EVERY_MS = 60_000;
 
+/** What one node was told about its schedules. */
+export interface SchedulerTerms {
+  /** Whether this node schedules the task. */
+  wanted(task: string): boolean;
+  /** Whether the others count this node as gone. */
+  isMissing(): boolean;
+  /** Whether timers keep the process alive (L5). */
+  readonly ref: boolean;
+  /** For so long the store keeps the keys of records. */
+  readonly keysMs: number;
+}
+
 /** The scheduler of one node. */
 export class Scheduler {
   private readonly loops = new Map<string, TaskLoop>();
@@ -25,16 +37,14 @@ export class Scheduler {
   private skewToldAt: Instant | undefined;
   private lagToldAt: Instant | undefined;
 
-  /** `wanted` says for which tasks this node schedules, `isMissing` whether the others count it as gone. */
   constructor(
     private readonly host: RunHost,
     engine: RunEngine,
-    private readonly wanted: (task: string) => boolean,
-    private readonly isMissing: () => boolean,
-    ref: boolean,
+    private readonly terms: SchedulerTerms,
   ) {
+    const { ref, keysMs, isMissing } = terms;
     const lagged = (lagMs: number): void => this.lagged(lagMs);
-    this.node = { host, engine, ref, lagged, staysOut: () => this.isFarOff() || isMissing() };
+    this.node = { host, engine, ref, keysMs, lagged, staysOut: () => this.isFarOff() || isMissing() };
   }
 
   /** Looks at every schedule once, and follows them from now on; tasks that are registered later too. */
@@ -52,12 +62,12 @@ export class Scheduler {
 
   /** Whether this node plans nothing for now: its clock cannot be trusted, or nobody knows that it is there. */
   get isOut(): boolean {
-    return this.stopped || this.isMissing();
+    return this.stopped || this.terms.isMissing();
   }
 
   private async follow(task: TaskDefinition): Promise<void> {
     const { name, schedule } = task;
-    if (schedule === undefined || this.ended || this.loops.has(name) || !this.wanted(name)) return;
+    if (schedule === undefined || this.ended || this.loops.has(name) || !this.terms.wanted(name)) return;
     const loop = new TaskLoop(this.node, task, schedule);
     this.loops.set(name, loop);
     await loop.begin();

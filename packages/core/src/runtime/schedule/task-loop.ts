@@ -30,6 +30,8 @@ export interface LoopHost {
   readonly engine: RunEngine;
   /** Whether timers keep the process alive (L5). */
   readonly ref: boolean;
+  /** For so long the store keeps the keys of records: what is older and not there may have been pruned. */
+  readonly keysMs: number;
   /** Told how late a timer came. */
   lagged(lagMs: number): void;
   /** Whether this node plans nothing for now. */
@@ -127,6 +129,7 @@ export class TaskLoop {
       replaces: other !== undefined && (await this.replaces(other)),
       storedCalendar: other === undefined ? undefined : calendarOf(other.text),
       recorded: this.occurrences.recorded,
+      settledUpToMs: host.time.estimate() - host.sweepIntervalMs,
     });
   }
 
@@ -162,12 +165,13 @@ export class TaskLoop {
       if (!this.told.has(name)) await passOver(this.host, this.task.name, summary);
       this.told.add(name);
     }
-    const beforeMs = this.host.time.estimate() - this.host.sweepIntervalMs;
+    const { occurrences, host, node } = this;
+    const nowMs = host.time.estimate();
     const lacking = planned.filter(({ instantMs, plannedAtMs }) => {
-      const { occurrences } = this;
-      return (
-        plannedAtMs <= beforeMs && !occurrences.recorded(instantMs) && !occurrences.isEntering(instantMs)
-      );
+      if (occurrences.recorded(instantMs) || occurrences.isEntering(instantMs)) return false;
+      // Its record may have come and gone: it is not run again.
+      if (plannedAtMs <= nowMs - node.keysMs) occurrences.remember(instantMs);
+      return plannedAtMs <= nowMs - host.sweepIntervalMs && plannedAtMs > nowMs - node.keysMs;
     });
     if (lacking.length > 0) await this.occurrences.backlog(lacking.slice(0, SETTLED_AT_ONCE));
   }
