@@ -1,5 +1,5 @@
 /** The stores that schedules are soaked on, as a value that travels to processes; each scene has one to itself. */
-import { type LockBackend, type RunStore } from '@guard/core';
+import type { Clock, LockBackend, RunStore } from '@guard/core';
 import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 
@@ -39,10 +39,13 @@ export async function prepare(store: SoakStore): Promise<void> {
   await dataSource.destroy();
 }
 
-/** Opens a store that was prepared. */
-export async function openStore(store: SoakStore): Promise<OpenStore> {
+/** Opens a store that was prepared. `clock`: the process's; on SQLite the store has no other one. */
+export async function openStore(
+  store: SoakStore,
+  options: { readonly clock?: Clock } = {},
+): Promise<OpenStore> {
   const dataSource = await new DataSource(optionsOf(store)).initialize();
-  const [locks, runs] = [typeormLocks(dataSource), typeormRuns(dataSource)];
+  const [locks, runs] = [typeormLocks(dataSource, options), typeormRuns(dataSource, options)];
   const close = async (): Promise<void> => {
     await locks.close();
     await runs.close();
