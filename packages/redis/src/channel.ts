@@ -6,15 +6,25 @@
 import { systemClock, type Timer } from '@guard/core';
 import type { Channel } from './connection.js';
 
-/** Opens one connection and subscribes on it. `onBroken` is called once when it is of no use any more. */
-export type OpenLine = (
-  channel: string,
-  onMessage: (message: string) => void,
-  onBroken: () => void,
-) => Promise<Channel>;
+/** One connection to open. */
+export interface Line {
+  readonly channel: string;
+  readonly onMessage: (message: string) => void;
+  /** Called once when it is of no use any more. */
+  readonly onBroken: () => void;
+  /** Nobody waits for it, so it keeps no process alive, also while it is being opened (L5). */
+  readonly background: boolean;
+  /** Aborted: it is not wanted any more, however far it is. */
+  readonly signal: AbortSignal;
+}
+
+/** Opens one connection and subscribes on it. */
+export type OpenLine = (line: Line) => Promise<Channel>;
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
+/** A server that hangs takes a connection and says nothing. */
+const OPEN_WITHIN_MS = 5_000;
 
 /** Opens the first connection, and rejects where that fails; from then on keeps one open. */
 export async function keepSubscribed(
@@ -24,12 +34,13 @@ export async function keepSubscribed(
   onState: (open: boolean) => void,
 ): Promise<Channel> {
   const kept = new KeptChannel(open, channel, onMessage, onState);
-  await kept.open();
+  await kept.open(false);
   return kept;
 }
 
 class KeptChannel implements Channel {
   private line: Channel | undefined;
+  private opening: AbortController | undefined;
   private closed = false;
   private failures = 0;
   private pause: Timer | undefined;
@@ -41,19 +52,25 @@ class KeptChannel implements Channel {
     private readonly onState: (open: boolean) => void,
   ) {}
 
-  async open(): Promise<void> {
+  async open(background: boolean): Promise<void> {
     let broken = false;
-    const line: Channel = await this.openLine(
-      this.channel,
-      (message) => {
+    const opening = new AbortController();
+    this.opening = opening;
+    const late = (): void => opening.abort();
+    const timer = systemClock.setTimer(late, OPEN_WITHIN_MS, { ref: false });
+    const line = await this.openLine({
+      channel: this.channel,
+      background,
+      signal: opening.signal,
+      onMessage: (message) => {
         if (!this.closed) this.onMessage(message);
       },
-      () => {
+      onBroken: () => {
         broken = true;
         // While it is being opened there is no line yet; then the end of this function sees to it.
         if (this.line !== undefined && !this.closed) this.lost();
       },
-    );
+    }).finally(() => timer.cancel());
     if (this.closed || broken) {
       await line.close();
       if (!this.closed) throw new Error('the connection broke while it was being opened');
@@ -66,6 +83,7 @@ class KeptChannel implements Channel {
   async close(): Promise<void> {
     this.closed = true;
     this.pause?.cancel();
+    this.opening?.abort();
     await this.line?.close();
   }
 
@@ -79,7 +97,7 @@ class KeptChannel implements Channel {
 
   private reopen(): void {
     if (this.closed) return;
-    this.open().then(
+    this.open(true).then(
       () => {
         if (!this.closed) this.onState(true);
       },

@@ -2,7 +2,10 @@
  * What this adapter needs of a Redis client, and nothing more: scripts and one stream of messages. `fromIoredis` and
  * `fromNodeRedis` make it from the client that the application hands in; neither library is imported here.
  */
+import { checkOptions, invalidArgument } from '@guard/core';
 import type { Script } from './scripts/script.js';
+
+export const DEFAULT_PORT = 6379;
 
 /** An open subscription. */
 export interface Channel {
@@ -30,6 +33,17 @@ export interface ScriptReply {
   readonly acks: number;
 }
 
+/** Options of `fromIoredis` and `fromNodeRedis`. */
+export interface RedisConnectionOptions {
+  /**
+   * Names what the client leads to. Fences compare tokens of one name only, and a run is taken over only by a guard whose
+   * lock backend has the same name, so all nodes name it alike. Default: the address that the client was given; behind
+   * Sentinel the name of the master; of a cluster the addresses that the client begins with. Set it where nodes use
+   * different addresses for one place, or reach two places by one address.
+   */
+  readonly name?: string;
+}
+
 /** A client as this adapter sees it. Made by `fromIoredis` or `fromNodeRedis`. */
 export interface RedisConnection {
   /** Where it leads, for the name of the backend: address and database, no credentials. */
@@ -53,6 +67,52 @@ export interface RedisConnection {
     onMessage: (message: string) => void,
     onState: (open: boolean) => void,
   ): Promise<Channel>;
+}
+
+/** An address with which a client of a cluster begins, as the libraries take it. */
+export type Seed =
+  | string
+  | number
+  | {
+      readonly host?: string;
+      readonly port?: number;
+      readonly url?: string;
+      readonly socket?: { readonly host?: string; readonly port?: number };
+    };
+
+/** The name of a cluster by its seeds, in whatever order they are given. Nothing that lets anybody in. */
+export function clusterName(seeds: readonly Seed[]): string {
+  return [...new Set(seeds.map(addressOf))].sort().join(',');
+}
+
+/** The name of a place that `where` is on: address, database and key prefix. */
+export function placeName(
+  { name }: RedisConnectionOptions,
+  where: () => string,
+  database: string | number,
+  prefix: string,
+): string {
+  return `${name ?? where()}/${database}/${prefix}`;
+}
+
+/** Checks the options of a connection. */
+export function checkConnectionOptions(of: string, options: RedisConnectionOptions): void {
+  checkOptions(of, options, ['name']);
+  const { name } = options;
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    throw invalidArgument('name', name, 'must be a text that is not empty');
+  }
+}
+
+function addressOf(seed: Seed): string {
+  if (typeof seed === 'number') return `localhost:${seed}`;
+  if (typeof seed === 'string') {
+    const { hostname, port } = new URL(seed.includes('://') ? seed : `redis://${seed}`);
+    return `${hostname}:${port || DEFAULT_PORT}`;
+  }
+  if (seed.url !== undefined) return addressOf(seed.url);
+  const { host = 'localhost', port = DEFAULT_PORT } = seed.socket ?? seed;
+  return `${host}:${port}`;
 }
 
 /** Whether a server says that it does not know a script: after a restart, a flush, a fail-over. */

@@ -6,4 +6,4 @@ export { fromIoredis } from './ioredis.js';
 export type { IoredisClient } from './ioredis.js';
 export { fromNodeRedis } from './node-redis.js';
 export type { NodeRedisClient } from './node-redis.js';
-export type { Channel, RedisConnection } from './connection.js';
+export type { Channel, RedisConnection, RedisConnectionOptions } from './connection.js';

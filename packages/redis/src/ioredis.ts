@@ -3,15 +3,21 @@
  * members that are used, so that nothing of ioredis is imported and any compatible client fits.
  */
 import { GuardError, systemRandom } from '@guard/core';
-import { keepSubscribed } from './channel.js';
+import { keepSubscribed, type Line } from './channel.js';
 import {
+  checkConnectionOptions,
+  clusterName,
+  DEFAULT_PORT,
   escapeGlob,
   isNoScript,
+  placeName,
   SCAN_PAGE,
   type Acks,
   type Channel,
   type RedisConnection,
+  type RedisConnectionOptions,
   type ScriptArgument,
+  type Seed,
 } from './connection.js';
 import type { Script } from './scripts/script.js';
 
@@ -40,10 +46,11 @@ export interface IoredisClient {
  * credentials, TLS and retry settings stay in force. Notices come over one duplicate of it, which Guard opens and
  * closes.
  *
- * @throws GuardError `invalid-argument`: not an ioredis client; one that reads from replicas; or one with a key prefix
- * with braces, which would break the hash tags of Guard's keys.
+ * @throws GuardError `invalid-argument`: not an ioredis client; one that reads from replicas; one with a key prefix with
+ * braces, which would break the hash tags of Guard's keys; or an option that is not valid.
  */
-export function fromIoredis(client: IoredisClient): RedisConnection {
+export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions = {}): RedisConnection {
+  checkConnectionOptions('fromIoredis', own);
   const options = checkedOptions(client);
   let breaks = 0;
   const open = new Set<(error: Error) => void>();
@@ -56,9 +63,11 @@ export function fromIoredis(client: IoredisClient): RedisConnection {
   const prefix = options.keyPrefix ?? '';
   // A client that is set not to send again leaves what was unanswered pending for ever.
   const forgets = options.autoResendUnfulfilledCommands === false && client.isCluster !== true;
-  const settled = <T>(call: Promise<T>): Promise<T> => (forgets ? untilBreak(call, open) : call);
+  const refused = refusals(client);
+  const settled = <T>(call: Promise<T>): Promise<T> =>
+    forgets ? untilBreak(call, open) : refused.mayCome() ? untilBreak(call, refused.open) : call;
   return {
-    place: placeOf(client, options),
+    place: placeName(own, () => whereOf(client, options), options.db ?? 0, prefix),
     scope: `${options.db ?? 0}:${prefix}`,
     cluster: client.isCluster === true,
     run: async (script, keys, args, acks) => {
@@ -76,7 +85,7 @@ export function fromIoredis(client: IoredisClient): RedisConnection {
       return found.flat().map((name) => name.slice(prefix.length));
     },
     subscribe: (channel, onMessage, onState) =>
-      keepSubscribed((...line) => openLine(client, ...line), channel, onMessage, onState),
+      keepSubscribed((line) => openLine(client, line), channel, onMessage, onState),
   };
 }
 
@@ -108,6 +117,22 @@ function checkedOptions(client: IoredisClient): Options {
   return options;
 }
 
+const MAY_NOT = /^(NOPERM|NOAUTH|WRONGPASS)/;
+
+/**
+ * A cluster client whose user may not ask for the cluster keeps what it is given for when it may, and tells nobody why:
+ * what waits in it is rejected with what the members say.
+ */
+function refusals(client: IoredisClient): { mayCome(): boolean; readonly open: Set<(error: Error) => void> } {
+  const open = new Set<(error: Error) => void>();
+  const { isCluster = false } = client;
+  const mayCome = (): boolean => isCluster && (client as { readonly status?: string }).status !== 'ready';
+  client.on('node error', (error: Error) => {
+    if (mayCome() && MAY_NOT.test(error.message)) for (const reject of [...open]) reject(error);
+  });
+  return { mayCome, open };
+}
+
 /** Settles with the call, or is rejected by whoever finds it in `open`. */
 function untilBreak<T>(call: Promise<T>, open: Set<(error: Error) => void>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -122,11 +147,10 @@ function untilBreak<T>(call: Promise<T>, open: Set<(error: Error) => void>): Pro
   });
 }
 
-/** Address and database only: nothing that lets anybody in. */
-function placeOf(client: IoredisClient, options: Options): string {
-  if (client.isCluster) return `cluster/${options.keyPrefix ?? ''}`;
-  const where = options.name ?? options.path ?? `${options.host ?? 'localhost'}:${options.port ?? 6379}`;
-  return `${where}/${options.db ?? 0}/${options.keyPrefix ?? ''}`;
+/** An address only: nothing that lets anybody in. */
+function whereOf(client: IoredisClient, options: Options): string {
+  if (client.isCluster) return clusterName((client as { startupNodes?: readonly Seed[] }).startupNodes ?? []);
+  return options.name ?? options.path ?? `${options.host ?? 'localhost'}:${options.port ?? DEFAULT_PORT}`;
 }
 
 async function runScript(
@@ -190,7 +214,8 @@ interface Subscriber {
   connect(): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   disconnect(): void;
-  readonly stream?: { unref?(): void };
+  readonly status?: string;
+  readonly stream?: { unref?(): void; destroy?(): unknown };
 }
 
 /** Settings that are the application's for its commands, and would keep a connection of Guard's own from its work. */
@@ -206,9 +231,7 @@ const LINE_SETTINGS = {
 
 async function openLine(
   client: IoredisClient,
-  channel: string,
-  onMessage: (message: string) => void,
-  onBroken: () => void,
+  { channel, onMessage, onBroken, background, signal }: Line,
 ): Promise<Channel> {
   const subscriber = anyNode(client).duplicate(LINE_SETTINGS);
   // What is wrong is told by the rejections below, and by the end of the connection.
@@ -216,15 +239,21 @@ async function openLine(
   subscriber.on('message', (from: string, message: string) => {
     if (from === channel) onMessage(message);
   });
+  const unref = (): void => subscriber.stream?.unref?.();
+  if (background) subscriber.on('connect', unref);
+  const giveUp = (): void => end(subscriber);
+  signal.addEventListener('abort', giveUp);
   try {
     await subscriber.connect();
     await subscriber.subscribe(channel);
   } catch (error) {
-    subscriber.disconnect();
+    end(subscriber);
     throw error;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
   // Waiting keeps the process alive by itself; a stream that nobody waits on does not (L5).
-  subscriber.stream?.unref?.();
+  unref();
   let open = true;
   subscriber.on('close', () => {
     if (open) onBroken();
@@ -233,9 +262,16 @@ async function openLine(
   return {
     close: async () => {
       open = false;
-      subscriber.disconnect();
+      end(subscriber);
     },
   };
+}
+
+/** ioredis waits for the end of a connection that has ended already, and for one of a server that hangs (L5). */
+function end(subscriber: Subscriber): void {
+  if (subscriber.status === 'end') return;
+  subscriber.disconnect();
+  subscriber.stream?.destroy?.();
 }
 
 /** Messages reach every member of a cluster, so any one will do: another one each time, as one may be gone. */

@@ -1,5 +1,6 @@
 /** One connection of Guard's own for messages, beside a node-redis client, cluster or sentinel. */
 import { systemRandom } from '@guard/core';
+import type { Line } from './channel.js';
 import type { Channel } from './connection.js';
 
 interface Duplicable {
@@ -28,9 +29,7 @@ interface Members {
 /** Opens a connection that ends with its first break, and subscribes on it. */
 export async function openLine(
   client: unknown,
-  channel: string,
-  onMessage: (message: string) => void,
-  onBroken: () => void,
+  { channel, onMessage, onBroken, background, signal }: Line,
 ): Promise<Channel> {
   const subscriber = await subscriberOf(client as Duplicable & Members);
   let open = false;
@@ -40,12 +39,19 @@ export async function openLine(
   };
   subscriber.on('error', broken);
   subscriber.on('end', broken);
+  if (background) subscriber.unref?.();
+  let giveUp: () => void = () => undefined;
+  const givenUp = new Promise<never>((_resolve, reject) => {
+    giveUp = () => reject(new Error('the connection was not open in time'));
+  });
+  signal.addEventListener('abort', giveUp);
   try {
-    await subscriber.connect();
-    await subscriber.subscribe(channel, onMessage);
+    await Promise.race([connected(subscriber, channel, onMessage), givenUp]);
   } catch (error) {
     await end(subscriber);
     throw error;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
   open = true;
   // Waiting keeps the process alive by itself; a stream that nobody waits on does not (L5).
@@ -56,6 +62,15 @@ export async function openLine(
       return end(subscriber);
     },
   };
+}
+
+async function connected(
+  subscriber: Subscriber,
+  channel: string,
+  onMessage: (message: string) => void,
+): Promise<void> {
+  await subscriber.connect();
+  await subscriber.subscribe(channel, onMessage);
 }
 
 /** A connection to the same place; in a cluster to any member, since messages reach every one. */

@@ -4,7 +4,17 @@
  */
 import { GuardError } from '@guard/core';
 import { keepSubscribed } from './channel.js';
-import { escapeGlob, SCAN_PAGE, type RedisConnection } from './connection.js';
+import {
+  checkConnectionOptions,
+  clusterName,
+  DEFAULT_PORT,
+  escapeGlob,
+  placeName,
+  SCAN_PAGE,
+  type RedisConnection,
+  type RedisConnectionOptions,
+  type Seed,
+} from './connection.js';
 import { openLine } from './node-redis-line.js';
 import { nodeRedisScripts, type NodeRedisCommands } from './node-redis-scripts.js';
 
@@ -32,6 +42,7 @@ interface Options {
 
 /** What a cluster has beside the commands. */
 interface ClusterMembers {
+  readonly _options?: { readonly rootNodes?: readonly Seed[] };
   readonly masters?: readonly unknown[];
   readonly nodeClient?: (this: NodeRedisClient, node: unknown) => unknown;
 }
@@ -44,17 +55,18 @@ const BREAKS = ['error', 'reconnecting', 'topology-change', 'client-error', 'nod
  * Its key prefix, database, credentials, TLS and retry settings stay in force. Notices come over one duplicate of it,
  * which Guard opens and closes.
  *
- * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas; or one with a key
- * prefix with braces, which would break the hash tags of Guard's keys.
+ * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas; one with a key
+ * prefix with braces, which would break the hash tags of Guard's keys; or an option that is not valid.
  */
-export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
+export function fromNodeRedis(client: NodeRedisClient, own: RedisConnectionOptions = {}): RedisConnection {
+  checkConnectionOptions('fromNodeRedis', own);
   const options = checkedOptions(client);
   let breaks = 0;
   for (const event of BREAKS) client.on(event, () => (breaks += 1));
   const prefix = options.keyPrefix ?? '';
   const runScript = nodeRedisScripts(client, () => (breaks += 1));
   return {
-    place: placeOf(client, options),
+    place: placeName(own, () => whereOf(client, options), databaseOf(options), prefix),
     scope: `${databaseOf(options)}:${prefix}`,
     cluster: isCluster(client),
     run: async (script, keys, args, acks) => {
@@ -67,7 +79,7 @@ export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
       return names.map((name) => name.slice(prefix.length));
     },
     subscribe: (channel, onMessage, onState) =>
-      keepSubscribed((...line) => openLine(client, ...line), channel, onMessage, onState),
+      keepSubscribed((line) => openLine(client, line), channel, onMessage, onState),
   };
 }
 
@@ -98,16 +110,13 @@ function isSentinel(client: NodeRedisClient): boolean {
   return typeof (client as { getMasterNode?: unknown }).getMasterNode === 'function';
 }
 
-/** Address and database only: nothing that lets anybody in. */
-function placeOf(client: NodeRedisClient, options: Options): string {
-  const end = `/${options.keyPrefix ?? ''}`;
-  if (isCluster(client)) return `cluster${end}`;
-  if (isSentinel(client)) return `sentinel/${databaseOf(options)}${end}`;
-  const { url, socket } = options;
+/** An address only: nothing that lets anybody in. A sentinel client does not show the name of its master. */
+function whereOf(client: NodeRedisClient, { url, socket }: Options): string {
+  if (isCluster(client)) return clusterName((client as ClusterMembers)._options?.rootNodes ?? []);
+  if (isSentinel(client)) return 'sentinel';
   const parsed = url === undefined ? undefined : new URL(url);
   const host = socket?.path ?? socket?.host ?? parsed?.hostname ?? 'localhost';
-  const port = socket?.path === undefined ? `:${socket?.port ?? (parsed?.port || 6379)}` : '';
-  return `${host}${port}/${databaseOf(options)}${end}`;
+  return socket?.path === undefined ? `${host}:${socket?.port ?? (parsed?.port || DEFAULT_PORT)}` : host;
 }
 
 function databaseOf({ url, database }: Options): string {

@@ -1,12 +1,12 @@
 /** The clients that applications hand in: every library and version, and the settings that they may have. */
 import { Redis as Redis5 } from 'ioredis';
-import { Redis } from 'ioredis6';
+import { Cluster, Redis } from 'ioredis6';
 import { createClient as createClient5, createSentinel as createSentinel5 } from 'redis';
-import { createClient } from 'redis6';
+import { createClient, createCluster } from 'redis6';
 import { everydayUse, failureOf, reasons, until } from '@guard/testing';
 import { startRedis, startRedisCluster, startRedisSentinel, type TestServer } from '@guard/testing/servers';
 import { GuardError } from '@guard/core';
-import { fromIoredis, fromNodeRedis, redisLocks, type RedisConnection } from '../src/index.js';
+import { fromIoredis, fromNodeRedis, redisLocks, redisState, type RedisConnection } from '../src/index.js';
 import {
   viaIoredis,
   viaIoredis6,
@@ -57,6 +57,79 @@ describe('Every library and version', () => {
     const sentinelRootNodes = sentinel.sentinels.map(({ host, port }) => ({ host, port }));
     const client = createSentinel5({ name: sentinel.masterName, sentinelRootNodes });
     expect(() => fromNodeRedis(client as never)).toThrow(/use the one of node-redis 6/);
+  });
+});
+
+describe('The name of a backend', () => {
+  const nameOf = (connection: RedisConnection): string => {
+    expect(redisState(connection).name).toBe(redisLocks(connection).name);
+    return redisLocks(connection).name;
+  };
+  const ioredisCluster = (seeds: ConstructorParameters<typeof Cluster>[0]): Cluster =>
+    new Cluster(seeds, { lazyConnect: true });
+  const nodeRedisCluster = (...rootNodes: object[]) => createCluster({ rootNodes });
+
+  it('tells clusters apart by the addresses that clients begin with, in any order and form, without credentials', () => {
+    const one = 'redis://a:7000,b:7001/0/';
+    expect(nameOf(fromIoredis(ioredisCluster(['redis://me:geheim@b:7001', { host: 'a', port: 7000 }])))).toBe(
+      one,
+    );
+    const urls = [{ url: 'redis://me:geheim@a:7000' }, { socket: { host: 'b', port: 7001 } }];
+    expect(nameOf(fromNodeRedis(nodeRedisCluster(...urls)))).toBe(one);
+    expect(nameOf(fromIoredis(ioredisCluster([7002, 'c:7000', 'c'])))).toBe(
+      'redis://c:6379,c:7000,localhost:7002/0/',
+    );
+  });
+
+  it('is the address, the database and the key prefix elsewhere, and the master behind Sentinel', () => {
+    expect(nameOf(fromIoredis(idle({ host: 'h', db: 3, keyPrefix: 'app:' })))).toBe('redis://h:6379/3/app:');
+    expect(nameOf(fromNodeRedis(createClient({ url: 'redis://me:geheim@h:6380/3' })))).toBe(
+      'redis://h:6380/3/',
+    );
+    const sentinels = [{ host: 's', port: 1 }];
+    expect(nameOf(fromIoredis(idle({ sentinels, name: 'mymaster' })))).toBe('redis://mymaster/0/');
+  });
+
+  it('is what the application says, so that nodes with different addresses can say the same', () => {
+    const name = 'orders';
+    for (const connection of [
+      fromIoredis(ioredisCluster([7000]), { name }),
+      fromNodeRedis(nodeRedisCluster({ url: 'redis://other:7000' }), { name }),
+      fromIoredis(idle(), { name }),
+    ]) {
+      expect(nameOf(connection)).toBe('redis://orders/0/');
+    }
+    expect(() => fromIoredis(idle(), { name: '' })).toThrow(/name/);
+    expect(() => fromNodeRedis(createClient(), { place: 'x' } as never)).toThrow(/no option 'place'/);
+  });
+});
+
+describe('A cluster’s users', () => {
+  it('[S6] can do everything with the documented rights, and are told where they may not ask for the cluster', async () => {
+    await using cluster = await startRedisCluster({ appendOnly: false });
+    await using stage = new Stage();
+    for (const node of cluster.nodes) {
+      await setUser(stage.admin(node), 'guard', ...RIGHTS, '+cluster');
+      await setUser(stage.admin(node), 'blind', ...RIGHTS);
+    }
+    const seeds = cluster.nodes.map(portOf);
+    const as = (username: string): Cluster => {
+      const client = new Cluster(seeds, { redisOptions: { username, password: 'secret' } });
+      client.on('error', silent);
+      stage.ends(() => client.disconnect());
+      return client;
+    };
+    const nodeRedis = createCluster({
+      rootNodes: cluster.nodes.map(({ url }) => ({ url })),
+      defaults: { username: 'guard', password: 'secret' },
+    });
+    nodeRedis.on('error', silent);
+    await nodeRedis.connect();
+    stage.ends(() => nodeRedis.destroy());
+    await smoke(stage, fromIoredis(as('guard')), fromNodeRedis(nodeRedis));
+    const error = await failureOf(stage.guard(fromIoredis(as('blind'))).acquire('k', { wait: '3s' }));
+    expect(error.code).toBe('unavailable');
+    expect(reasons(error)).toMatch(/NOPERM.*cluster/);
   });
 });
 
@@ -148,33 +221,7 @@ describe('Settings of the client', () => {
   it('a user with the documented rights can do everything; one without them is told what is missing', async () => {
     await using stage = new Stage();
     const admin = stage.admin(server);
-    const rights = [
-      'resetchannels',
-      '~guard:*',
-      '&guard:*',
-      '+@connection',
-      '+@scripting',
-      '+@read',
-      '+@write',
-      '+@pubsub',
-      '+time',
-      '+wait',
-      '-@dangerous',
-    ];
-    await admin.call('ACL', 'SETUSER', 'guard', 'reset', 'on', '>secret', ...rights, '+info');
-    await admin.call(
-      'ACL',
-      'SETUSER',
-      'reader',
-      'reset',
-      'on',
-      '>secret',
-      '~*',
-      '&*',
-      '+@read',
-      '+@connection',
-      '+info',
-    );
+    await setUser(admin, 'guard', ...RIGHTS);
     const allowed = { username: 'guard', password: 'secret' };
     const five = new Redis5({ ...portOf(server), ...allowed });
     stage.ends(() => five.disconnect());
@@ -184,14 +231,47 @@ describe('Settings of the client', () => {
     await client5.connect();
     stage.ends(() => client5.destroy());
     await smoke(stage, fromNodeRedis(await nodeRedis(stage, allowed)), fromNodeRedis(client5));
-    const reader = stage.guard(fromIoredis(ioredis(stage, { username: 'reader', password: 'secret' })));
-    const error = await failureOf(reader.tryAcquire('k'));
-    expect(error.code).toBe('unavailable');
-    expect(reasons(error)).toMatch(/NOPERM.*evalsha/);
     const stranger = stage.guard(
       fromIoredis(ioredis(stage, { username: 'guard', password: 'wrong', maxRetriesPerRequest: 1 })),
     );
     expect((await failureOf(stranger.acquire('k', { wait: '600ms' }))).code).toBe('unavailable');
+  });
+
+  it.each([
+    ['scripts', ['~*', '&*', '+@read', '+@connection', '+info'], /NOPERM.*evalsha/],
+    ['the keys of Guard', ['~app:*', '&*', '+@all'], /NOPERM.*key/i],
+  ])(
+    '[S6] a user without the right to %s is told so by the first call, never that a lock is busy',
+    async (_, rights, why) => {
+      await using stage = new Stage();
+      await setUser(stage.admin(server), 'limited', ...rights);
+      const login = { username: 'limited', password: 'secret' };
+      const connections = [fromIoredis(ioredis(stage, login)), fromNodeRedis(await nodeRedis(stage, login))];
+      const guards = connections.map((connection) => stage.guard(connection));
+      const calls = guards.flatMap((guard) => [guard.tryAcquire('k'), guard.state.get('k')]);
+      for (const error of await Promise.all(calls.map(failureOf))) {
+        expect(error.code).toBe('unavailable');
+        expect(reasons(error)).toMatch(why);
+      }
+    },
+  );
+
+  it('[S6] a user without the right to channels waits without messages, and is told why', async () => {
+    await using stage = new Stage();
+    await setUser(stage.admin(server), 'deaf', 'resetchannels', '~*', '+@all');
+    const guard = stage.guard(fromIoredis(ioredis(stage, { username: 'deaf', password: 'secret' })));
+    const troubles: string[] = [];
+    guard.on('backend-unavailable', ({ cause }) => void troubles.push(reasons(cause)));
+    guard.on('error', ({ error }) => void troubles.push(reasons(error)));
+    const error = await failureOf(guard.state.watch('', () => undefined));
+    expect(error.code).toBe('unavailable');
+    expect(reasons(error)).toMatch(/NOPERM.*channel/i);
+    const held = await guard.acquire('k');
+    const waiting = guard.acquire('k', { ttl: '2s', wait: '20s' });
+    await until('it waits', async () => (await guard.inspect('k')).waiting === 1);
+    await held.release();
+    expect((await waiting).isHeld()).toBe(true);
+    expect(troubles.join()).toMatch(/NOPERM/);
   });
 
   it('TLS stays in force, for messages too', async () => {
@@ -239,6 +319,25 @@ describe('Settings of the client', () => {
     expect(() => redisLocks(fromIoredis(idle()), options as never)).toThrow(why);
   });
 });
+
+/** The rights that the documentation names. */
+const RIGHTS = [
+  ...[
+    'resetchannels',
+    '~guard:*',
+    '&guard:*',
+    '+@connection',
+    '+@scripting',
+    '+@read',
+    '+@write',
+    '+@pubsub',
+  ],
+  ...['+time', '+wait', '-@dangerous', '+info'],
+];
+
+async function setUser(admin: Redis, name: string, ...rights: readonly string[]): Promise<void> {
+  await admin.call('ACL', 'SETUSER', name, 'reset', 'on', '>secret', ...rights);
+}
 
 function portOf({ host, port }: TestServer): { host: string; port: number } {
   return { host, port };

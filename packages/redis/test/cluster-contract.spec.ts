@@ -20,5 +20,5 @@ const nodeRedis = { name: 'node-redis, cluster', via: viaNodeRedis6, place };
 describeLockBackend(lockSuite(ioredis));
 describeLockBackend(lockSuite(nodeRedis, 'sentences'));
 describeStateStore(stateSuite(ioredis, { cluster: true }));
-describeStateStore(stateSuite(nodeRedis, { cluster: true }));
+describeStateStore(stateSuite(nodeRedis, { cluster: true, cases: 'sentences' }));
 describeRunStore(runSuite(ioredis));

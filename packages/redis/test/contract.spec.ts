@@ -20,4 +20,5 @@ const nodeRedis = { name: 'node-redis, one server', via: viaNodeRedis6, place };
 describeLockBackend(lockSuite(ioredis));
 describeLockBackend(lockSuite(nodeRedis, 'sentences'));
 describeStateStore(stateSuite(ioredis));
+describeStateStore(stateSuite(nodeRedis, { cases: 'sentences' }));
 describeRunStore(runSuite(ioredis));

@@ -33,7 +33,7 @@ describe('Lost data', () => {
   }
 
   it.each(LOSSES)(
-    '[S2] [S1-assumption] tokens and versions go on after %s, and the old holder is told',
+    '[S2] [S1-assumption] [B38] tokens and versions go on after %s, and the old holder is told',
     async (_, lose) => {
       await using stage = new Stage();
       const [one, two_] = await two(stage);

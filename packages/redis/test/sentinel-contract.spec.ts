@@ -1,8 +1,8 @@
 /** The contract suites behind Sentinel, with a replica. */
-import { describeLockBackend } from '@guard/testing';
+import { describeLockBackend, describeRunStore, describeStateStore } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel } from '@guard/testing/servers';
 import { viaIoredis6, viaNodeRedis6 } from './support/clients.js';
-import { endClients, lockSuite } from './support/contract.js';
+import { endClients, lockSuite, runSuite, stateSuite } from './support/contract.js';
 
 let sentinel: RedisSentinel;
 beforeAll(async () => {
@@ -19,3 +19,5 @@ const nodeRedis = { name: 'node-redis, Sentinel', via: viaNodeRedis6, place };
 
 describeLockBackend(lockSuite(ioredis, 'sentences'));
 describeLockBackend(lockSuite(nodeRedis, 'sentences'));
+describeStateStore(stateSuite(nodeRedis, { cases: 'sentences' }));
+describeRunStore(runSuite(ioredis));

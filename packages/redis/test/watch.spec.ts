@@ -1,7 +1,9 @@
-/** A watch whose store cannot be asked for a moment, on a connection that stays open: nothing is lost by it. */
+/** A watch: what it makes of a store that cannot be asked for a moment, and of a program that is done. */
 import type { StateChange } from '@guard/core';
-import { until } from '@guard/testing';
-import { startRedis } from '@guard/testing/servers';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startTcpProxy, startWorker, until, type TcpProxy } from '@guard/testing';
+import { startRedis, type TestServer } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
 import { fromIoredis, redisState } from '../src/index.js';
 
@@ -29,3 +31,38 @@ it('the newest value is told although the read that follows its message failed, 
     await server.stop();
   }
 });
+
+describe.each(['ioredis', 'node-redis'])(
+  'A program that watches, over %s, and has nothing else to do',
+  (library) => {
+    const HARMS: [string, (server: TestServer, proxy: TcpProxy) => Promise<unknown>][] = [
+      ['while all is well', async () => undefined],
+      ['after the server was killed', (server) => server.kill()],
+      [
+        'while the server hangs and takes connections that it never answers',
+        async (server, proxy) => {
+          await server.pause();
+          proxy.reset();
+        },
+      ],
+    ];
+
+    it.each(HARMS)('[L5] ends %s', async (_, harm) => {
+      const server = await startRedis({ appendOnly: false });
+      const proxy = await startTcpProxy({ target: server });
+      const file = join(__dirname, 'workers/watch-and-end.ts');
+      const worker = startWorker(file, { input: { library, port: proxy.port }, exitWithinMs: 3_000 });
+      try {
+        expect(await worker.next()).toBe('watches');
+        await harm(server, proxy);
+        await sleep(500);
+        worker.tell('end');
+        await worker.finish();
+      } finally {
+        await worker.close().catch(() => undefined);
+        await proxy.close();
+        await server.stop();
+      }
+    });
+  },
+);

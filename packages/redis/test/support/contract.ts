@@ -30,8 +30,11 @@ export interface Setting {
   readonly place: () => Place;
 }
 
-/** Options of `describeLockBackend`. `sentences`: without the cases of a guard. */
-export function lockSuite(setting: Setting, cases: 'all' | 'sentences' = 'all'): LockBackendSuite {
+/** `sentences`: without the cases of a guard. */
+type Cases = 'all' | 'sentences';
+
+/** Options of `describeLockBackend`. */
+export function lockSuite(setting: Setting, cases: Cases = 'all'): LockBackendSuite {
   return {
     runner: cases === 'all' ? runner : sentencesOnly,
     name: `redisLocks, ${setting.name}`,
@@ -44,9 +47,12 @@ export function lockSuite(setting: Setting, cases: 'all' | 'sentences' = 'all'):
 }
 
 /** Options of `describeStateStore`. */
-export function stateSuite(setting: Setting, { cluster = false } = {}): StateStoreSuite {
+export function stateSuite(
+  setting: Setting,
+  { cluster = false, cases = 'all' }: { readonly cluster?: boolean; readonly cases?: Cases } = {},
+): StateStoreSuite {
   return {
-    runner,
+    runner: cases === 'all' ? runner : sentencesOnly,
     name: `redisState, ${setting.name}`,
     traits: { maxBatch: 64, push: true, atomicBatch: !cluster },
     create: async () => {
