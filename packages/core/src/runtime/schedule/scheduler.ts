@@ -19,9 +19,9 @@ const TOLD_EVERY_MS = 60_000;
 /** What one node was told about its schedules. */
 export interface SchedulerTerms {
   /** Whether this node schedules the task. */
-  wanted(task: string): boolean;
+  readonly wanted: (task: string) => boolean;
   /** Whether the others count this node as gone. */
-  isMissing(): boolean;
+  readonly isMissing: () => boolean;
   /** Whether timers keep the process alive (L5). */
   readonly ref: boolean;
   /** For so long the store keeps the keys of records. */
