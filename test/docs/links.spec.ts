@@ -1,8 +1,16 @@
 /** Links inside the documentation lead somewhere, and pages of one kind have one form. */
 import { existsSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isSkeleton, packageNames, root } from '../structure/support/source.js';
-import { anchorsOf, blocksOf, headingsOf, linksOf, type Link, type Page } from './support/markdown.js';
+import {
+  anchorsOf,
+  blocksOf,
+  headingsOf,
+  linksOf,
+  targetOf,
+  type Link,
+  type Page,
+} from './support/markdown.js';
 import { pages } from './support/pages.js';
 
 const all = pages();
@@ -32,8 +40,8 @@ describe('the documentation', () => {
       expect([page.path, headingsOf(page, 2)]).toEqual([page.path, BACKEND_HEADINGS]);
   });
 
-  it('has no page in docs that neither the README nor the index of docs links, by itself or by its folder', () => {
-    const index = all.filter(({ path }) => path === 'README.md' || path === 'docs/README.md');
+  it('has no page in docs that neither the README nor an index of docs links, by itself or by its folder', () => {
+    const index = all.filter(({ path }) => /^(README|docs\/(zh-CN\/)?README)\.md$/.test(path));
     const linked = new Set(
       index.flatMap((page) => linksOf(page).map(({ target }) => targetOf(page.path, target))),
     );
@@ -111,13 +119,4 @@ function problemOf(link: Link, known: readonly Page[]): string[] {
   if (linked === undefined && !existsSync(join(root, path))) return says('does not exist');
   if (anchor === undefined) return [];
   return linked !== undefined && anchorsOf(linked).includes(anchor) ? [] : says('has no such heading');
-}
-
-function targetOf(page: string, target: string): string {
-  const path = target.replace(/#.*$/, '');
-  return path === ''
-    ? page
-    : normalize(join(dirname(page), path))
-        .replaceAll('\\', '/')
-        .replace(/\/$/, '');
 }

@@ -2,6 +2,7 @@
  * What a page of documentation consists of, as far as tests look at it: fenced blocks with the comments above them,
  * headings, and links. A line scanner is enough, because Prettier holds the form of every page.
  */
+import { dirname, join, normalize } from 'node:path';
 
 /** A page, by its path from the root of the repository. */
 export interface Page {
@@ -68,6 +69,18 @@ export function headingsOf(page: Page, level: number): string[] {
   return prose(page).flatMap(({ text }) => pattern.exec(text)?.[1] ?? []);
 }
 
+/** One entry for each heading of a page, in order: its level, and how many rows of tables (heads too) are below it. */
+export function outlineOf(page: Page): { readonly level: number; readonly rows: number }[] {
+  const outline: { level: number; rows: number }[] = [];
+  for (const { text } of prose(page)) {
+    const level = /^(#{1,6})\s/.exec(text)?.[1]!.length;
+    const last = outline.at(-1);
+    if (level !== undefined) outline.push({ level, rows: 0 });
+    else if (last !== undefined && text.startsWith('|')) last.rows += 1;
+  }
+  return outline;
+}
+
 /** Every link and image of a page, outside of code. */
 export function linksOf(page: Page): Link[] {
   return prose(page).flatMap(({ text, line }) => {
@@ -78,6 +91,16 @@ export function linksOf(page: Page): Link[] {
       target: match[1]!,
     }));
   });
+}
+
+/** The path from the root of the repository to which a relative link of a page leads. */
+export function targetOf(page: string, target: string): string {
+  const path = target.replace(/#.*$/, '');
+  return path === ''
+    ? page
+    : normalize(join(dirname(page), path))
+        .replaceAll('\\', '/')
+        .replace(/\/$/, '');
 }
 
 /** The lines of a page outside of fenced blocks. */
