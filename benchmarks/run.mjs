@@ -39,6 +39,7 @@ const report = {
   rows: [],
   series: [],
   notes: [],
+  failures: [],
 };
 const progress = new Progress(plan.reduce((sum, { expectedMs }) => sum + expectedMs, 0));
 for (const stage of plan) {
@@ -50,7 +51,7 @@ progress.end();
 printTargets(report);
 printSummary(report);
 for (const note of report.notes) console.log(`note: ${note}`);
-const faults = faultsIn(report);
+const faults = [...report.failures, ...faultsIn(report)];
 for (const fault of faults) console.error(fault);
 if (old !== undefined) compare(old, report);
 if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report)}\n`);

@@ -5,26 +5,32 @@ import { peerNode } from './backends/peers.mjs';
 
 const PROGRAM = join(import.meta.dirname, 'stage-process.mjs');
 
-/** Resolves when the stage is done; rejects with what went wrong in it. */
+/** Resolves when the stage is done; what went wrong in it stands in the report. */
 export function runStage({ backend, node = 0, scenarios }, { quick, seed, contender, report, progress }) {
   const own = Number(process.versions.node.split('.')[0]) >= node;
   const child = fork(PROGRAM, [], { execPath: own ? process.execPath : peerNode(), execArgv: [] });
   child.send({ backend, scenarios, quick, seed, only: contender });
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let scenario;
+    let done = false;
+    const fail = (text) => {
+      report.failures.push(`${backend}: ${text}`);
+      resolve();
+    };
     child.on('message', (said) => {
       if (said.scenario !== undefined) scenario = said.scenario;
       if (said.tick !== undefined) progress.tick(said.tick, `${backend} ${scenario}`);
       if (said.rows !== undefined) report.rows.push(...said.rows);
       if (said.series !== undefined) report.series.push(said.series);
       if (said.note !== undefined) report.notes.push(said.note);
-      if (said.node !== undefined) report.versions[`node of ${backend}`] = said.node;
-      if (said.error !== undefined) reject(new Error(`${backend}, ${scenario}: ${said.error}`));
+      if (said.failure !== undefined) report.failures.push(said.failure);
+      if (said.error !== undefined) fail(said.error);
+      done ||= said.done === true || said.error !== undefined;
       if (said.done === true) resolve();
     });
-    child.once('error', reject);
-    child.once('exit', (code, signal) =>
-      reject(new Error(`${backend}: the stage ended with ${signal ?? code}`)),
-    );
+    child.once('error', (error) => fail(error.message));
+    child.once('exit', (code, signal) => {
+      if (!done) fail(`its process ended with ${signal ?? code}`);
+    });
   });
 }

@@ -72,7 +72,13 @@ export async function playStage({ backend: name, scenarios, quick, seed, only },
   try {
     for (const scenario of scenarios) {
       say({ scenario });
-      await SCENARIOS[scenario].play(stage);
+      try {
+        await SCENARIOS[scenario].play(stage);
+      } catch (error) {
+        // The others are played all the same.
+        say({ failure: `${name}, ${scenario}: ${error?.stack ?? error}` });
+        await stage.processes.end();
+      }
     }
   } finally {
     await stage.processes.end();

@@ -87,6 +87,7 @@ async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, e
 }
 
 function perHandover({ operations, pushes }, handovers) {
+  if (handovers === 0) return {};
   return {
     ops_per_handover: operations / handovers,
     ...(pushes === undefined ? {} : { pushes_per_handover: pushes / handovers }),
@@ -120,7 +121,7 @@ export function judge(holds, waiting, { waiters, startAt, endAt }) {
     handovers_per_s: (total * 1_000) / (endAt - startAt),
     ...(gaps.length > 0 ? { gap_p50_ms: percentile(gaps, 0.5), gap_p99_ms: percentile(gaps, 0.99) } : {}),
     wait_p99_ms: percentile(waits, 0.99),
-    share_min_max: Math.min(...grants) / Math.max(...grants),
+    share_min_max: Math.min(...grants) / Math.max(1, ...grants),
     violations,
   };
 }

@@ -46,7 +46,7 @@ async function playCase(stage, names, processes, workers) {
       const args = { workers, newKeys: true, forMs, prefix: `${name.replaceAll(/\W/g, '')}.` };
       const sample = await processes[name].call('pairs', args);
       const counted = await stop?.();
-      if (counted !== undefined) trips[name] = counted.operations / sample.pairs;
+      if (counted !== undefined && sample.pairs > 0) trips[name] = counted.operations / sample.pairs;
       stage.tick(forMs);
       return workers === 1
         ? { run_p50_ms: sample.p50, violations: sample.violations, failure: sample.failure }

@@ -76,11 +76,11 @@ function together(answers, pairMs, serverBefore, serverAfter) {
     pairs_per_s: answers.reduce((sum, each) => sum + (each.pairs * 1_000) / each.ms, 0),
     failure: answers.find(({ failure }) => failure !== undefined)?.failure,
     violations: answers.reduce((sum, each) => sum + each.violations, 0),
-    ...(several ? { share_min_max: Math.min(...counts) / Math.max(...counts) } : {}),
+    ...(several ? { share_min_max: Math.min(...counts) / Math.max(1, ...counts) } : {}),
     ...(several ? { pair_max_ms: Math.max(...answers.map(({ max }) => max)) } : {}),
     ...(several ? { loop_lag_ms: Math.max(...answers.map(({ lagMs }) => lagMs)) } : {}),
     // Ticks of ten milliseconds say nothing about a short sample.
-    ...(serverBefore !== undefined && pairMs >= 500
+    ...(serverBefore !== undefined && pairMs >= 500 && pairs > 0
       ? { server_us_per_pair: ((serverAfter - serverBefore) * 1_000) / pairs }
       : {}),
   };

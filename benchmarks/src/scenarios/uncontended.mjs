@@ -29,12 +29,10 @@ export const uncontended = {
       },
     });
     stage.add(SCENARIO, samples, { concurrency: 1 });
-    for (const [contender, each] of Object.entries(samples))
-      stage.draw({
-        chart: 'latency',
-        contender,
-        quantiles: medianCurve(each.map(({ quantiles }) => quantiles)),
-      });
+    for (const [contender, each] of Object.entries(samples)) {
+      const curves = each.map(({ quantiles }) => quantiles).filter((curve) => curve.length > 0);
+      if (curves.length > 0) stage.draw({ chart: 'latency', contender, quantiles: medianCurve(curves) });
+    }
   },
 };
 

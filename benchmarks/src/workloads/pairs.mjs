@@ -54,7 +54,9 @@ export async function playPairs(
       max: at(1),
       lagMs,
     },
-    quantiles: Array.from({ length: QUANTILES + 1 }, (_, n) => at(n / QUANTILES)),
+    // A curve needs something to go through.
+    quantiles:
+      latencies.length === 0 ? [] : Array.from({ length: QUANTILES + 1 }, (_, n) => at(n / QUANTILES)),
   };
 }
 
