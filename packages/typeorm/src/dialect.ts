@@ -7,7 +7,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { GuardError, invalidArgument } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import type { SqliteDatabase, SqliteDriver } from './driver.js';
-import type { PgDriver } from './postgres/pool.js';
+import type { MysqlDriver } from './mariadb/connections.js';
+import type { PgDriver } from './postgres/connections.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
 export interface SqliteTarget {
@@ -34,8 +35,16 @@ export interface PostgresTarget {
   readonly driver: PgDriver;
 }
 
+/** A MariaDB database and the pool that the application has for it. */
+export interface MariadbTarget {
+  readonly type: 'mariadb';
+  /** Names the database: `mariadb:host:port/database`. */
+  readonly place: string;
+  readonly driver: MysqlDriver;
+}
+
 /** The databases that Guard knows how to use. A dialect adds its own shape. */
-export type Target = SqliteTarget | PostgresTarget;
+export type Target = SqliteTarget | PostgresTarget | MariadbTarget;
 
 /**
  * What the data source points at.
@@ -49,10 +58,11 @@ export function targetOf(dataSource: DataSource): Target {
   }
   if (options.type === 'better-sqlite3') return sqliteTarget(options, driver);
   if (options.type === 'postgres') return postgresTarget(options, driver);
+  if (options.type === 'mariadb' || options.type === 'mysql') return mariadbTarget(options, driver);
   throw invalidArgument(
     'dataSource',
     options.type,
-    `must use a driver that @guard/typeorm supports ('postgres', 'better-sqlite3')`,
+    `must use a driver that @guard/typeorm supports ('postgres', 'mariadb', 'mysql', 'better-sqlite3')`,
   );
 }
 
@@ -92,16 +102,43 @@ function postgresTarget(
   options: Extract<DataSource['options'], { type: 'postgres' }>,
   driver: DataSource['driver'],
 ): PostgresTarget {
-  const { url, host, port, database } = options.replication?.master ?? options;
-  const parsed = url === undefined ? undefined : new URL(url);
-  const server = `${parsed?.hostname ?? host ?? 'localhost'}:${parsed?.port || (port ?? 5432)}`;
-  const name = parsed?.pathname.slice(1) ?? database ?? '';
   return {
     type: 'postgres',
-    place: `postgres:${server}/${name}`,
+    place: `postgres:${addressOf(options.replication?.master ?? options, 5432)}`,
     schema: options.schema,
     driver: driver,
   };
+}
+
+/** Which server it is, is asked for on its first connection: the two drivers speak to both. */
+function mariadbTarget(
+  options: Extract<DataSource['options'], { type: 'mariadb' | 'mysql' }>,
+  driver: DataSource['driver'],
+): MariadbTarget {
+  const { mysql } = driver as unknown as { readonly mysql?: { readonly Connection?: { prototype: object } } };
+  if (mysql?.Connection?.prototype !== undefined && !('execute' in mysql.Connection.prototype)) {
+    throw invalidArgument('dataSource', options.type, `must use the package 'mysql2'`);
+  }
+  return {
+    type: 'mariadb',
+    place: `mariadb:${addressOf(options.replication?.master ?? options, 3306)}`,
+    driver: driver,
+  };
+}
+
+/** `host:port/database`, which no secret is part of. */
+function addressOf(
+  {
+    url,
+    host,
+    port,
+    database,
+  }: Readonly<Partial<Record<'url' | 'host' | 'database', string>>> & { readonly port?: number },
+  standardPort: number,
+): string {
+  const parsed = url === undefined ? undefined : new URL(url);
+  const server = `${parsed?.hostname ?? host ?? 'localhost'}:${parsed?.port || (port ?? standardPort)}`;
+  return `${server}/${parsed?.pathname.slice(1) ?? database ?? ''}`;
 }
 
 /**

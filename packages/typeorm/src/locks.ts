@@ -7,14 +7,14 @@ import type { DataSource } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { openGuardFile } from './guard-file.js';
 import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
-import { PostgresLocks } from './postgres/lock-backend.js';
-import { postgresParts } from './postgres/parts.js';
+import { mariadbLocks } from './mariadb/parts.js';
+import { postgresLocks } from './postgres/parts.js';
 import { SqliteLocks } from './sqlite/lock-backend.js';
 
 /**
  * A lock backend in the data source's database.
  *
- * On Postgres: in the table `guard_lock`, by short statements on the data source's own pool, which is never held
+ * On Postgres and MariaDB: in the table `guard_lock`, by short statements on the data source's own pool, which is never held
  * between two of them; the data source must be initialized before the first use. On SQLite: in the file
  * `<database>-guard`, which is made on first use, through a connection of its own. The application's transactions are
  * never touched (S9), and the data source is never closed.
@@ -26,7 +26,9 @@ export function typeormLocks(dataSource: DataSource, options: TypeormTableOption
   const target = targetOf(dataSource);
   switch (target.type) {
     case 'postgres':
-      return new PostgresLocks(postgresParts(target, options));
+      return postgresLocks(target, options);
+    case 'mariadb':
+      return mariadbLocks(target, options);
     case 'sqlite':
       // A power cut that loses the last commits ends every holder too, and tokens grow by the time (S2).
       return new SqliteLocks(openGuardFile(target, options, 'NORMAL'));

@@ -5,9 +5,11 @@
 import { checkOptions } from '@guard/core';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { targetOf } from './dialect.js';
+import { createOnMariadb } from './mariadb/schema.js';
 import { createOnPostgres } from './postgres/schema.js';
 import { MIGRATION_NAME } from './schema-missing.js';
 import { createInFile } from './sqlite/application-schema.js';
+import * as mariadb from './statements/mariadb-tables.js';
 import * as postgres from './statements/postgres-tables.js';
 import * as sqlite from './statements/sqlite-tables.js';
 import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
@@ -51,6 +53,8 @@ export async function ensureSchema(dataSource: DataSource, options: TableOptions
   switch (target.type) {
     case 'postgres':
       return createOnPostgres(target, names, options.schema ?? target.schema);
+    case 'mariadb':
+      return createOnMariadb(target, names);
     case 'sqlite':
       return createInFile(target, names);
   }
@@ -64,7 +68,14 @@ function statementsFor(
   const { dataSource } = queryRunner as { readonly dataSource?: DataSource };
   const target = targetOf(dataSource ?? queryRunner.connection);
   const names = tableNames(options);
-  if (target.type === 'sqlite') return { create: sqlite.createTables(names), drop: sqlite.dropTables(names) };
-  const schema = options.schema ?? target.schema;
-  return { create: postgres.createTables(names, schema), drop: postgres.dropTables(names, schema) };
+  switch (target.type) {
+    case 'postgres': {
+      const schema = options.schema ?? target.schema;
+      return { create: postgres.createTables(names, schema), drop: postgres.dropTables(names, schema) };
+    }
+    case 'mariadb':
+      return { create: mariadb.createTables(names), drop: mariadb.dropTables(names) };
+    case 'sqlite':
+      return { create: sqlite.createTables(names), drop: sqlite.dropTables(names) };
+  }
 }

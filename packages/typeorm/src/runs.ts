@@ -2,12 +2,12 @@
 import { checkOptions, systemClock, systemRandom, type RunStore } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { Connection } from './connection.js';
-import { targetOf, type SqliteTarget } from './dialect.js';
+import { targetOf, type SqliteTarget, type Target } from './dialect.js';
 import { Lifetimes } from './lifetime.js';
 import { systemMachineTime } from './machine-time.js';
 import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
-import { postgresParts } from './postgres/parts.js';
-import { PostgresRuns } from './postgres/run-store.js';
+import { mariadbRuns } from './mariadb/parts.js';
+import { postgresRuns } from './postgres/parts.js';
 import { rememberRunTables } from './run-tables.js';
 import { SqliteRuns } from './sqlite/run-store.js';
 import { tableNames } from './tables.js';
@@ -28,12 +28,20 @@ export type TypeormRunsOptions = TypeormTableOptions;
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
   checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
   const target = targetOf(dataSource);
-  const store =
-    target.type === 'postgres'
-      ? new PostgresRuns(postgresParts(target, options))
-      : sqliteRuns(target, options);
+  const store = storeOf(target, options);
   rememberRunTables(dataSource, store.name, options);
   return store;
+}
+
+function storeOf(target: Target, options: TypeormRunsOptions): RunStore {
+  switch (target.type) {
+    case 'postgres':
+      return postgresRuns(target, options);
+    case 'mariadb':
+      return mariadbRuns(target, options);
+    case 'sqlite':
+      return sqliteRuns(target, options);
+  }
 }
 
 function sqliteRuns(target: SqliteTarget, options: TypeormRunsOptions): RunStore {

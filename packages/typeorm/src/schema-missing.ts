@@ -7,12 +7,16 @@ export const MIGRATION_NAME = 'GuardTables1764374400000';
 
 /** The error itself, unless it says that a table or column is not there. */
 export function explainMissing(error: unknown, place: string): unknown {
-  if (!isMissing(error)) return error;
+  return isMissing(error) ? schemaMissing(error, place) : error;
+}
+
+/** Says that tables are missing, and how to make them. */
+export function schemaMissing(cause: unknown, place: string): GuardError {
   return new GuardError(
     'schema-missing',
     `the tables of @guard/typeorm are not (all) in ${place}: add guardMigrations() to the migrations of the data ` +
       `source and run them (${MIGRATION_NAME}), or call ensureSchema(dataSource)`,
-    { cause: error },
+    { cause },
   );
 }
 

@@ -4,14 +4,14 @@ import type { DataSource } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { openGuardFile } from './guard-file.js';
 import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
-import { postgresParts } from './postgres/parts.js';
-import { PostgresState } from './postgres/state-store.js';
+import { mariadbState } from './mariadb/parts.js';
+import { postgresState } from './postgres/parts.js';
 import { SqliteState } from './sqlite/state-store.js';
 
 /**
  * A state store in the data source's database.
  *
- * On Postgres: in the table `guard_entry`, by short statements on the data source's own pool; the data source must be
+ * On Postgres and MariaDB: in the table `guard_entry`, by short statements on the data source's own pool; the data source must be
  * initialized before the first use. On SQLite: in the file `<database>-guard`, which is made on first use, through a
  * connection of its own; what was answered `written` is on the disk. The data source is never closed.
  *
@@ -22,7 +22,9 @@ export function typeormState(dataSource: DataSource, options: TypeormTableOption
   const target = targetOf(dataSource);
   switch (target.type) {
     case 'postgres':
-      return new PostgresState(postgresParts(target, options));
+      return postgresState(target, options);
+    case 'mariadb':
+      return mariadbState(target, options);
     case 'sqlite':
       return new SqliteState(openGuardFile(target, options, 'FULL'));
   }

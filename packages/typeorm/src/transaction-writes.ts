@@ -1,11 +1,12 @@
 /** What Guard writes inside a transaction of the application, as statements of its database. */
 import type { RunEvent, RunRecord } from '@guard/core';
 import type { Target } from './dialect.js';
+import { onMariadb } from './mariadb/transaction-writes.js';
 import { explained } from './postgres/faults.js';
 import { postgresTables } from './postgres/names.js';
-import { createValues, moveValues } from './postgres/run-values.js';
+import { createValues, moveValues } from './server/run-values.js';
 import { explainMissing } from './schema-missing.js';
-import { runColumns, type RowVersion } from './sqlite/run-rows.js';
+import { runColumns, type RowVersion } from './run-rows.js';
 import * as postgresFence from './statements/postgres-fence.js';
 import * as postgresRuns from './statements/postgres-runs.js';
 import * as sqliteFence from './statements/sqlite-fence.js';
@@ -20,9 +21,10 @@ export interface Sent {
 
 /** The statements for one database. */
 export interface TransactionWrites {
-  /** A row: nobody with a larger token was here before. */
+  /** A row with the largest token; it is ours: nobody with a larger one was here before. None: somebody was. */
   passFence(resource: string, token: bigint): Sent;
-  readFence(resource: string): Sent;
+  /** → the largest token, where `passFence` does not answer it. */
+  readFence?(resource: string): Sent;
   /** A row with `seq`: the record was made. None: the key has one. */
   create(namespace: string, run: RunRecord, event: RunEvent): Sent;
   /** A row: the record was moved. None: it has moved on. */
@@ -40,6 +42,8 @@ export function writesFor(target: Target, options: TableOptions): TransactionWri
   switch (target.type) {
     case 'postgres':
       return onPostgres(options.schema ?? target.schema, target.place, options);
+    case 'mariadb':
+      return onMariadb(target, options);
     case 'sqlite':
       return onSqlite(target.file, options);
   }

@@ -8,7 +8,7 @@ import type { CreatableRuns, CreateRunOptions, Guard, Lock, RunRecord } from '@g
 import type { DataSource, EntityManager } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { runTablesOf } from './run-tables.js';
-import { parseVersion } from './sqlite/run-rows.js';
+import { parseVersion } from './run-rows.js';
 import type { TableOptions } from './tables.js';
 import { writesFor, type Sent, type TransactionWrites } from './transaction-writes.js';
 
@@ -28,9 +28,10 @@ export async function assertFence(
   const { backendName, fullKey, token, key } = checkLock(lock);
   const writes = writesFor(targetOf(transactionOf(manager)), options);
   const resource = `${backendName}|${fullKey}`;
-  const passed = await query(manager, writes, writes.passFence(resource, token));
-  if (passed.length === 0) {
-    const [there] = await query(manager, writes, writes.readFence(resource));
+  const [passed] = await query(manager, writes, writes.passFence(resource, token));
+  if (String(passed?.['token']) !== String(token)) {
+    const [there] =
+      writes.readFence === undefined ? [passed] : await query(manager, writes, writes.readFence(resource));
     throw new GuardError(
       'stale-token',
       `a holder of ${key} with token ${String(there?.['token'])} wrote before: ours is ${token}`,
@@ -139,11 +140,17 @@ type Row = Readonly<Record<string, unknown>>;
 
 async function query(manager: EntityManager, writes: TransactionWrites, sent: Sent): Promise<readonly Row[]> {
   try {
-    const rows: unknown = await manager.query(sent.statement, [...sent.parameters]);
-    return Array.isArray(rows) ? (rows as readonly Row[]) : [];
+    return rowsOf(await manager.query(sent.statement, [...sent.parameters]));
   } catch (error) {
     const cause = (error as { readonly driverError?: unknown }).driverError ?? error;
     const explained = writes.explained(cause);
     throw explained === cause ? error : explained;
   }
+}
+
+/** Rows that were written or read. A database that answers no rows to an update says how many it changed. */
+function rowsOf(result: unknown): readonly Row[] {
+  if (Array.isArray(result)) return (result as readonly Row[]).filter((row) => row['untouched'] !== 't');
+  const { affectedRows } = (result ?? {}) as { readonly affectedRows?: unknown };
+  return affectedRows === 1 ? [{}] : [];
 }

@@ -1,6 +1,6 @@
 /** What errors of Postgres mean, by their SQLSTATE: what is worth sending again, and what says what to do. */
 import { GuardError } from '@guard/core';
-import { MIGRATION_NAME } from '../schema-missing.js';
+import { schemaMissing } from '../schema-missing.js';
 
 /** The SQLSTATE of an error that the server answered; `undefined` for any other error. */
 export function sqlState(error: unknown): string | undefined {
@@ -39,12 +39,7 @@ export function explained(error: unknown, place: string): unknown {
     case '42P01':
     case '42703':
     case '3F000':
-      return new GuardError(
-        'schema-missing',
-        `the tables of @guard/typeorm are not (all) in ${place}: add guardMigrations() to the migrations of the ` +
-          `data source and run them (${MIGRATION_NAME}), or call ensureSchema(dataSource)`,
-        { cause: error },
-      );
+      return schemaMissing(error, place);
     case '42501':
       return new GuardError(
         'unavailable',

@@ -9,14 +9,17 @@
 import { GuardError, type Clock, type Notice, type Random, type Subscription, type Timer } from '@guard/core';
 import { ALIVE, listening, SEND } from '../statements/postgres-notices.js';
 import { channelOf } from './names.js';
-import type { PgPool, StatementPool } from './pool.js';
+import type { Statements } from '../server/statements.js';
+import type { PgPool } from './connections.js';
 
 type Listener = (notice: Notice) => void;
 type Client = InstanceType<PgPool['Client']>;
 
 /** What notices work with. */
 export interface NoticeParts {
-  readonly statements: StatementPool;
+  readonly statements: Statements;
+  /** The pool of the application; `undefined` before the data source is initialized, and after it was destroyed. */
+  readonly pool: () => PgPool | undefined;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -103,7 +106,7 @@ export class Notices {
 
   /** A connection that messages really come in by, listening to every channel that somebody has. */
   async #connected(): Promise<Client> {
-    const { pool } = this.#parts.statements;
+    const pool = this.#parts.pool();
     if (pool === undefined) throw new GuardError('unavailable', 'the data source is not initialized');
     const client = new pool.Client(pool.options);
     client.on('error', () => this.#lost(client));

@@ -1,27 +1,44 @@
-/** What locks, state and runs on Postgres have in common: the pool, the tables, a name and a clock. */
-import { systemClock, systemRandom, type Clock, type Random } from '@guard/core';
+/** Locks, state and runs on Postgres: the parts of a server's backends, with the statements of this dialect. */
+import { systemClock, systemRandom, type LockBackend, type RunStore, type StateStore } from '@guard/core';
 import type { PostgresTarget } from '../dialect.js';
 import type { TypeormTableOptions } from '../options.js';
+import { ServerLocks } from '../server/lock-backend.js';
+import { ServerRuns } from '../server/run-store.js';
+import { ServerState } from '../server/state-store.js';
+import { StatementPool } from '../server/statement-pool.js';
+import { lockStatements } from '../statements/postgres-locks.js';
+import { runStatements } from '../statements/postgres-runs.js';
+import { stateStatements } from '../statements/postgres-state.js';
 import { tableNames } from '../tables.js';
-import { postgresTables, type PostgresTables } from './names.js';
-import { StatementPool } from './pool.js';
+import { postgresTables } from './names.js';
+import { PgConnections } from './connections.js';
+import { Notices } from './notices.js';
 
-/** Parts of a backend on Postgres. */
-export interface PostgresParts {
-  readonly name: string;
-  readonly statements: StatementPool;
-  readonly tables: PostgresTables;
-  readonly clock: Clock;
-  readonly random: Random;
+/** Locks with messages to those who wait. Nothing is asked of the server for it. */
+export function postgresLocks(target: PostgresTarget, options: TypeormTableOptions): LockBackend {
+  const { name, statements, tables, clock, random } = parts(target, options);
+  const messages = new Notices({ statements, pool: () => target.driver.master, clock, random });
+  return new ServerLocks({ name, statements, sql: lockStatements(tables), clock, messages });
 }
 
-/** The parts for a database. Nothing is asked of the server for it. */
-export function postgresParts(target: PostgresTarget, options: TypeormTableOptions): PostgresParts {
+/** State. Nothing is asked of the server for it. */
+export function postgresState(target: PostgresTarget, options: TypeormTableOptions): StateStore {
+  const { name, statements, tables, clock } = parts(target, options);
+  return new ServerState({ name, statements, sql: stateStatements(tables), clock });
+}
+
+/** Runs. Nothing is asked of the server for it. */
+export function postgresRuns(target: PostgresTarget, options: TypeormTableOptions): RunStore {
+  const { name, statements, tables } = parts(target, options);
+  return new ServerRuns({ name, statements, sql: runStatements(tables) });
+}
+
+function parts(target: PostgresTarget, options: TypeormTableOptions) {
   const { place, driver, schema } = target;
   const { name = place, clock = systemClock, random = systemRandom } = options;
   return {
     ...{ name, clock, random },
-    statements: new StatementPool({ driver, place, clock, random }),
+    statements: new StatementPool({ connections: new PgConnections(driver, place), place, clock, random }),
     tables: postgresTables(tableNames(options), options.schema ?? schema),
   };
 }

@@ -3,7 +3,8 @@ import { GuardError, systemClock, systemRandom } from '@guard/core';
 import type { PostgresTarget } from '../dialect.js';
 import { createTables, ONE_AT_A_TIME } from '../statements/postgres-tables.js';
 import type { TableNames } from '../tables.js';
-import { StatementPool } from './pool.js';
+import { StatementPool } from '../server/statement-pool.js';
+import { PgConnections } from './connections.js';
 
 /** How long other processes that do the same are waited for. */
 const PATIENCE_MS = 30_000;
@@ -18,7 +19,10 @@ export async function createOnPostgres(
   names: TableNames,
   schema: string | undefined,
 ): Promise<void> {
-  const statements = new StatementPool({ driver, place, clock: systemClock, random: systemRandom });
+  const statements = new StatementPool({
+    connections: new PgConnections(driver, place),
+    ...{ place, clock: systemClock, random: systemRandom },
+  });
   const all = [ONE_AT_A_TIME, ...createTables(names, schema)].join(';\n');
   try {
     await statements.script(all, PATIENCE_MS);

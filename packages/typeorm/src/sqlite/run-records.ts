@@ -6,7 +6,7 @@ import type { CreateAnswer, RunEvent, RunRecord, RunRef, StoredRun, TransitionAn
 import type { Connection } from '../connection.js';
 import { integer, text, type Row } from '../row.js';
 import type { RunStatements } from '../statements/sqlite-runs.js';
-import { parseVersion, rowVersion, runColumns, storedRun, stripped, versionText } from './run-rows.js';
+import { parseVersion, rowVersion, runColumns, storedRun, stripped, versionText } from '../run-rows.js';
 
 /** Lines of history behind the newest ones lose their reports of progress: progress can go on without end. */
 export const MAX_PROGRESS_LINES = 512;

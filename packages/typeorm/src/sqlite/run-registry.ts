@@ -5,7 +5,7 @@ import type { Lifetimes } from '../lifetime.js';
 import { integer, text, type Row } from '../row.js';
 import type { RunStatements } from '../statements/sqlite-runs.js';
 import { lifetime } from './lock-rows.js';
-import { parseVersion, rowVersion, taskColumns, versionText } from './run-rows.js';
+import { parseVersion, rowVersion, taskColumns, versionText } from '../run-rows.js';
 
 /** Tasks and nodes of one database. Every method runs inside a transaction of the caller, or is one read. */
 export class RunRegistry {

@@ -30,7 +30,7 @@ import { runStatements, type RunStatements } from '../statements/sqlite-runs.js'
 import type { TableNames } from '../tables.js';
 import { RunRecords } from './run-records.js';
 import { RunRegistry } from './run-registry.js';
-import { cursorAfter, placeOf, storedRun } from './run-rows.js';
+import { cursorAfter, placeOf, storedRun } from '../run-rows.js';
 
 /** What the store works with. */
 export interface SqliteRunsParts {

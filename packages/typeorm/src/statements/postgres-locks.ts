@@ -28,7 +28,10 @@ export function lockStatements(tables: PostgresTables) {
 }
 
 /** The statements for one set of tables. */
-export type LockStatements = ReturnType<typeof lockStatements>;
+export type LockStatements = Readonly<Record<keyof ReturnType<typeof lockStatements>, string>> & {
+  /** Where waiters poll. keys, claims, 1 if they wait → key, token, answer of those that need no write */
+  readonly look?: string;
+};
 
 /** Pieces of the texts below. */
 const columns = {

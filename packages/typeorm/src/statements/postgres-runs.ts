@@ -12,7 +12,7 @@ export function runStatements(tables: PostgresTables) {
 }
 
 /** The statements for one set of tables. */
-export type RunStatements = ReturnType<typeof runStatements>;
+export type RunStatements = Readonly<Record<keyof ReturnType<typeof runStatements>, string>>;
 
 /** Pieces of the texts below. */
 const columns = {

@@ -14,7 +14,7 @@ export function stateStatements(tables: PostgresTables) {
 }
 
 /** The statements for one set of tables. */
-export type StateStatements = ReturnType<typeof stateStatements>;
+export type StateStatements = Readonly<Record<keyof ReturnType<typeof stateStatements>, string>>;
 
 /** Pieces of the texts below; how long a fence is kept in microseconds. */
 const columns = pieces({ kept: String(FENCE_KEPT_MS * 1_000) });

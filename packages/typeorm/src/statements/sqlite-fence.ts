@@ -8,7 +8,7 @@ export function fenceStatements(tables: TableNames) {
     pass: `
       INSERT INTO "${tables.fence}" (resource, token) VALUES (?, ?)
       ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token >= token
-      RETURNING token`,
+      RETURNING CAST(token AS TEXT) AS token`,
 
     /** resource → token */
     read: `SELECT CAST(token AS TEXT) AS token FROM "${tables.fence}" WHERE resource = ?`,

@@ -7,12 +7,13 @@ import { ensureSchema, typeormLocks } from '@guard/typeorm';
 import { startPgbouncer } from '@guard/testing/servers';
 import type { DataSource } from 'typeorm';
 import { ask, claim, granted, look, release, renew } from '../support/locking.js';
-import { newSchema, onPostgres, type PostgresPlace } from '../support/postgres.js';
+import type { Place } from '../support/place-on-server.js';
+import { newSchema, onPostgres } from '../support/postgres.js';
 
 const postgres = onPostgres({
   settings: ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track=all'],
 });
-let place: PostgresPlace;
+let place: Place;
 let opened: (() => Promise<unknown>)[];
 
 beforeEach(async () => {

@@ -7,11 +7,12 @@ import type { StateWrite } from '@guard/core';
 import { startTcpProxy } from '@guard/testing';
 import type { DataSource } from 'typeorm';
 import { ask, claim, look, release } from '../support/locking.js';
-import { newSchema, onPostgres, type PostgresPlace } from '../support/postgres.js';
+import type { Place } from '../support/place-on-server.js';
+import { newSchema, onPostgres } from '../support/postgres.js';
 import { created, line, moved, NAMESPACE, record } from '../support/running.js';
 
 const postgres = onPostgres();
-let place: PostgresPlace;
+let place: Place;
 let dataSource: DataSource;
 let opened: (() => Promise<unknown>)[];
 

@@ -15,12 +15,13 @@ import {
 import type { DataSource, EntityManager } from 'typeorm';
 import { endChildren, startChild } from '../support/child.js';
 import { account, describeCompareAndSave, describeCreateRun } from '../support/transaction-cases.js';
-import { newSchema, onPostgres, type PostgresPlace } from '../support/postgres.js';
+import type { Place } from '../support/place-on-server.js';
+import { newSchema, onPostgres } from '../support/postgres.js';
 
 jest.setTimeout(120_000);
 
 const postgres = onPostgres();
-let place: PostgresPlace;
+let place: Place;
 let dataSource: DataSource;
 let opened: (() => Promise<unknown>)[];
 /** One guard for a whole case. */

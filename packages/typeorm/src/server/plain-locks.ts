@@ -6,7 +6,7 @@ import type { Claim, ClaimAnswer, Release, ReleaseAnswer, Renewal, RenewAnswer }
 import { integer, text, type Row } from '../row.js';
 import type { LockStatements } from '../statements/postgres-locks.js';
 import { holderText, microseconds } from './lock-wishes.js';
-import type { StatementPool } from './pool.js';
+import type { Statements } from './statements.js';
 
 /** A release that cancels nothing. */
 export type PlainRelease = Extract<Release, { cancel?: false }>;
@@ -17,10 +17,10 @@ const LOST = { status: 'lost' } as const;
 
 /** The plain statements: one for a single operation, one for a batch. */
 export class PlainLocks {
-  readonly #statements: StatementPool;
+  readonly #statements: Statements;
   readonly #sql: LockStatements;
 
-  constructor(statements: StatementPool, sql: LockStatements) {
+  constructor(statements: Statements, sql: LockStatements) {
     this.#statements = statements;
     this.#sql = sql;
   }
@@ -62,11 +62,15 @@ export class PlainLocks {
   ): Promise<readonly Row[]> {
     const count = columns[0]?.length ?? 0;
     if (count === 0) return [];
-    if (count > 1) return this.#statements.rows(batch, columns);
-    return this.#statements.rows(
-      single,
-      columns.map(([value]) => value!),
-    );
+    const rows =
+      count > 1
+        ? await this.#statements.rows(batch, this.#statements.batch(columns))
+        : await this.#statements.rows(
+            single,
+            columns.map(([value]) => value!),
+          );
+    // A database may answer a row that it left as it was.
+    return rows.filter((row) => row['untouched'] !== 't');
   }
 }
 

@@ -1,10 +1,10 @@
 /** The parameters of the statements that change runs and tasks, also for a transaction of the application. */
 import type { RunEvent, RunRecord, TaskRecord } from '@guard/core';
-import { runColumns, taskColumns, type RowVersion } from '../sqlite/run-rows.js';
-import type { PgValue } from './pool.js';
+import { runColumns, taskColumns, type RowVersion } from '../run-rows.js';
+import type { Value } from './statements.js';
 
 /** The parameters of `create`. */
-export function createValues(namespace: string, run: RunRecord, event: RunEvent): readonly PgValue[] {
+export function createValues(namespace: string, run: RunRecord, event: RunEvent): readonly Value[] {
   return [...changeValues(run, event), namespace, run.task, run.key, run.id];
 }
 
@@ -14,11 +14,11 @@ export function moveValues(
   { seq, version }: RowVersion,
   next: RunRecord,
   event: RunEvent,
-): readonly PgValue[] {
+): readonly Value[] {
   return [...changeValues(next, event), namespace, next.task, next.key, String(seq), String(version)];
 }
 
-function changeValues(run: RunRecord, event: RunEvent): readonly PgValue[] {
+function changeValues(run: RunRecord, event: RunEvent): readonly Value[] {
   const { writeId, atMs, what, from, to } = event;
   return [
     ...runColumns(run).map(plain),
@@ -27,7 +27,7 @@ function changeValues(run: RunRecord, event: RunEvent): readonly PgValue[] {
 }
 
 /** The columns of a task's record, in the order in which `createTask` and `moveTask` take them. */
-export function taskValues(task: TaskRecord): readonly PgValue[] {
+export function taskValues(task: TaskRecord): readonly Value[] {
   return taskColumns(task).map(plain);
 }
 
@@ -35,7 +35,7 @@ export function taskValues(task: TaskRecord): readonly PgValue[] {
  * A value as a column takes it: no text of Postgres holds U+0000, which a label or a note may, and no `bigint` a
  * fraction. The record beside the columns has all of it, as JSON.
  */
-export function plain(value: unknown): PgValue {
+export function plain(value: unknown): Value {
   if (typeof value === 'string') return value.replaceAll('\0', '\ufffd');
-  return typeof value === 'number' ? Math.floor(value) : (value as PgValue);
+  return typeof value === 'number' ? Math.floor(value) : (value as Value);
 }

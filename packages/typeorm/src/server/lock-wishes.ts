@@ -20,7 +20,7 @@ interface Outcome {
   readonly g?: number;
   readonly s?: string;
   readonly a?: number;
-  readonly f?: boolean;
+  readonly f?: boolean | number;
   readonly h?: string;
   readonly e?: number;
 }
@@ -68,7 +68,7 @@ export function claimAnswer(row: Row): ClaimAnswer {
     case 'g':
       return { status: 'granted', token };
     case 'q':
-      return { status: 'queued', minted: token, ahead: a ?? 0, fresh: f ?? false };
+      return { status: 'queued', minted: token, ahead: a ?? 0, fresh: Boolean(f) };
     case 'b':
       return { status: 'busy', holder: JSON.parse(h ?? '{}') as Holder, expiresInMs: milliseconds(e ?? 0) };
     case 'd':
@@ -119,5 +119,5 @@ function outcome(row: Row): Outcome {
 }
 
 function strange(row: Row): never {
-  throw new TypeError(`Postgres left ${String(row['answer'])} as the answer to an acquire`);
+  throw new TypeError(`the database left ${String(row['answer'])} as the answer to an acquire`);
 }

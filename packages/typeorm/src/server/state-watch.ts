@@ -1,7 +1,10 @@
 /**
  * Watches of a state store. A message for every write would make commits wait for each other, so one timer for all
- * watches asks which transaction wrote last, two numbers; only where something is new are the rows behind it read.
+ * watches asks what was written last, two numbers; only where something is new are the rows behind it read.
  * Every row has its last write, so however much happened in between, one read brings the newest of everything.
+ *
+ * What was written is dated by a number that grows: `written_by`. Writes become visible in another order, so a look
+ * begins again at `low`: everything below it was visible at the last look.
  *
  * A delete leaves its row behind for `FENCE_KEPT_MS`. A process that was stopped for longer could miss it, so it lists
  * again, and tells what is gone from the keys that it knew.
@@ -10,8 +13,8 @@ import { FENCE_KEPT_MS, type Clock, type StateChange, type Subscription, type Ti
 import { integer, text, type Row } from '../row.js';
 import type { StateStatements } from '../statements/postgres-state.js';
 import { entryOf } from './entry-rows.js';
-import type { StatementPool } from './pool.js';
 import { afterPrefix } from './prefix.js';
+import type { Statements } from './statements.js';
 
 type Listener = (change: StateChange) => void;
 
@@ -22,7 +25,7 @@ interface Watcher {
   readonly known: Set<string>;
 }
 
-/** A write that was told, and may be read again while an older transaction is open. */
+/** A write that was told, and may be read again while an older one is not visible yet. */
 interface Told {
   readonly version: bigint;
   readonly writtenBy: bigint;
@@ -30,7 +33,7 @@ interface Told {
 
 /** What watches work with. */
 export interface WatchParts {
-  readonly statements: StatementPool;
+  readonly statements: Statements;
   readonly sql: StateStatements;
   readonly clock: Clock;
 }
@@ -50,7 +53,7 @@ export class StateWatches {
   readonly #told = new Map<string, Told>();
   #starting: Promise<void> | undefined;
   #timer: Timer | undefined;
-  /** Everything that an older transaction wrote has been delivered. */
+  /** Everything that was written before it has been delivered. */
   #low = 0n;
   #seenAtMs = 0;
 
@@ -79,7 +82,7 @@ export class StateWatches {
 
   async #start(): Promise<void> {
     const { low } = await this.#newest();
-    // What was written before the first watch is nobody's news, even where an older transaction is still open.
+    // What was written before the first watch is nobody's news, even where an older write is not visible yet.
     for await (const row of this.#changed(low)) this.#note(row);
     this.#low = low;
     this.#seenAtMs = this.#nowMs();
@@ -114,8 +117,10 @@ export class StateWatches {
 
   async #deliver(): Promise<void> {
     const { low, newest } = await this.#newest();
-    if (newest >= this.#low) {
-      for await (const row of this.#changed(this.#low)) {
+    // A server whose clock, or whose count, went back begins again where it is now.
+    const from = low < this.#low ? low : this.#low;
+    if (newest >= from) {
+      for await (const row of this.#changed(from)) {
         if (!this.#note(row)) continue;
         const key = text(row, 'key');
         for (const watcher of this.#watchers) if (key.startsWith(watcher.prefix)) this.#tell(watcher, row);

@@ -1,9 +1,12 @@
 /**
- * Locks in a Postgres table: the lock port in one statement for each verb.
+ * Locks in a table of a server: the lock port in one statement for each verb.
  *
  * A key that nobody else wants is taken and given back by statements that know no queue. Whatever they do not settle
  * goes to the one statement that does, and a key whose last claim had to wait goes there at once. The queue is in the
  * row of the lock, so whoever changes the one holds the other, at any isolation level.
+ *
+ * Where no message tells waiters of a hand-over they ask again and again. They are answered by a plain read as long as
+ * there is nothing to write: a row that is written by every question keeps its releases waiting.
  */
 import type {
   Claim,
@@ -22,13 +25,11 @@ import type {
   Subscription,
 } from '@guard/core';
 import { integer, text, type Row } from '../row.js';
-import { lockStatements, type LockStatements } from '../statements/postgres-locks.js';
+import type { LockStatements } from '../statements/postgres-locks.js';
 import { afterPrefix } from './prefix.js';
 import * as wishes from './lock-wishes.js';
-import { Notices } from './notices.js';
 import { PlainLocks, type PlainRelease } from './plain-locks.js';
-import type { PostgresParts } from './parts.js';
-import type { StatementPool } from './pool.js';
+import type { Statements } from './statements.js';
 
 /** How often rows that mean nothing any more are removed, a stretch at a time, by whoever writes. */
 const HOUSEKEEPING_MS = 5_000;
@@ -39,45 +40,62 @@ const KEPT_MS = 600_000;
 /** Keys that are settled at once; beyond it all are forgotten, which costs each one statement. */
 const MAX_CONTENDED = 10_000;
 
-/** A lock backend on the pool of a data source. */
-export class PostgresLocks implements LockBackend {
-  readonly name: string;
-  readonly traits: LockTraits = {
-    fifo: true,
-    push: true,
-    floor: true,
-    minTtlMs: 200,
-    ttlGranularityMs: 1,
-    maxBatch: 256,
-    maxRenew: 1_024,
-  };
+/** Messages to waiters, where the server has them. */
+export interface Messages {
+  subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription>;
+  close(): Promise<void>;
+}
 
-  readonly #statements: StatementPool;
+/** What a lock backend works with. */
+export interface ServerLocksParts {
+  readonly name: string;
+  readonly statements: Statements;
+  readonly sql: LockStatements;
+  readonly clock: Clock;
+  /** Without them waiters poll. */
+  readonly messages?: Messages;
+}
+
+/** A lock backend on the pool of a data source. */
+export class ServerLocks implements LockBackend {
+  readonly name: string;
+  readonly traits: LockTraits;
+  readonly subscribe?: Messages['subscribe'];
+
+  readonly #statements: Statements;
   readonly #sql: LockStatements;
   readonly #clock: Clock;
   readonly #plain: PlainLocks;
-  readonly #notices: Notices;
+  readonly #messages: Messages | undefined;
   /** Keys whose last claim here was not granted. */
   readonly #contended = new Set<string>();
+  /** Claims whose last answer here was that they wait. */
+  readonly #waiting = new Set<string>();
   #houseKeptMs: number;
   #walkedTo = '';
 
-  constructor({ name, statements, tables, clock, random }: PostgresParts) {
+  constructor({ name, statements, sql, clock, messages }: ServerLocksParts) {
     this.name = name;
+    this.traits = {
+      ...{ fifo: true, push: messages !== undefined, floor: true },
+      ...{ minTtlMs: 200, ttlGranularityMs: 1, maxBatch: 256, maxRenew: 1_024 },
+    };
     this.#statements = statements;
-    this.#sql = lockStatements(tables);
+    this.#sql = sql;
     this.#clock = clock;
-    this.#plain = new PlainLocks(statements, this.#sql);
-    this.#notices = new Notices({ statements, clock, random });
+    this.#plain = new PlainLocks(statements, sql);
+    this.#messages = messages;
+    if (messages !== undefined) this.subscribe = (...all) => messages.subscribe(...all);
     this.#houseKeptMs = clock.now().monoMs;
   }
 
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     return this.#answer(claims, async () => {
       const plain = claims.filter(({ key }) => !this.#contended.has(key));
-      const taken = await this.#plain.takeFree(plain);
-      const answers = await this.#finish(claims, taken, wishes.acquireWish, wishes.claimAnswer);
-      for (const [index, { key }] of claims.entries()) this.#remember(key, answers[index]!);
+      const done = await this.#plain.takeFree(plain);
+      for (const [key, answer] of await this.#look(claims)) done.set(key, answer);
+      const answers = await this.#finish(claims, done, wishes.acquireWish, wishes.claimAnswer);
+      for (const [index, claim] of claims.entries()) this.#remember(claim, answers[index]!);
       return answers;
     });
   }
@@ -111,13 +129,25 @@ export class PostgresLocks implements LockBackend {
     return rows.map(wishes.lockInfo);
   }
 
-  subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
-    return this.#notices.subscribe(session, onNotice);
-  }
-
   async close(): Promise<void> {
     this.#statements.close();
-    await this.#notices.close();
+    await this.#messages?.close();
+  }
+
+  /** Answers claims that have to go on waiting, or are refused again, where they ask again and again. */
+  async #look(claims: readonly Claim[]): Promise<ReadonlyMap<string, ClaimAnswer>> {
+    const { look } = this.#sql;
+    const again = claims.filter(({ id, key, wait }) =>
+      wait ? this.#waiting.has(id) : this.#contended.has(key),
+    );
+    if (look === undefined || again.length === 0) return new Map();
+    const columns = [
+      again.map(({ key }) => key),
+      again.map(({ id }) => id),
+      again.map(({ wait }) => (wait ? '1' : '0')),
+    ];
+    const rows = await this.#statements.rows(look, this.#statements.batch(columns));
+    return new Map(rows.map((row) => [text(row, 'key'), wishes.claimAnswer(row)]));
   }
 
   /** Settles in one statement, one step for each key, what the plain statements have left. */
@@ -162,10 +192,14 @@ export class PostgresLocks implements LockBackend {
     }
   }
 
-  #remember(key: string, { status }: ClaimAnswer): void {
+  #remember({ key, id }: Claim, { status }: ClaimAnswer): void {
+    if (status !== 'queued') this.#waiting.delete(id);
     if (status === 'granted') return;
     if (this.#contended.size >= MAX_CONTENDED) this.#contended.clear();
     this.#contended.add(key);
+    if (status !== 'queued') return;
+    if (this.#waiting.size >= MAX_CONTENDED) this.#waiting.clear();
+    this.#waiting.add(id);
   }
 
   #keepHouse(): void {

@@ -1,5 +1,5 @@
 /**
- * Runs in a Postgres database: the run port on tables that people can query, and the place from which `completeRun` can
+ * Runs in the database of a server: the run port on tables that people can query, and the place from which `completeRun` can
  * finish a run inside the application's transaction.
  *
  * A change and its line of history are one statement. A change that was not made costs a second one, which shows what is
@@ -22,12 +22,11 @@ import type {
   TransitionAnswer,
 } from '@guard/core';
 import { count, integer, text, type Row } from '../row.js';
-import { cursorAfter, parseVersion, placeOf, storedRun, stripped, versionText } from '../sqlite/run-rows.js';
-import { runStatements, type RunStatements } from '../statements/postgres-runs.js';
-import type { PostgresParts } from './parts.js';
-import type { PgValue, StatementPool } from './pool.js';
+import { cursorAfter, parseVersion, placeOf, storedRun, stripped, versionText } from '../run-rows.js';
+import type { RunStatements } from '../statements/postgres-runs.js';
 import { RunRegistry } from './run-registry.js';
 import { createValues, moveValues } from './run-values.js';
+import type { Statements, Value } from './statements.js';
 
 /** Lines of history behind the newest ones lose their reports of progress: progress can go on without end. */
 const MAX_PROGRESS_LINES = 512;
@@ -39,19 +38,26 @@ const PRUNE_STRETCH = 256;
 const LIST_STRETCH = 256;
 const LIST_STRETCHES = 64;
 
+/** What a run store works with. */
+export interface ServerRunsParts {
+  readonly name: string;
+  readonly statements: Statements;
+  readonly sql: RunStatements;
+}
+
 /** A run store on the pool of a data source. */
-export class PostgresRuns implements RunStore {
+export class ServerRuns implements RunStore {
   readonly name: string;
   readonly traits = { createRunning: true };
 
-  readonly #statements: StatementPool;
+  readonly #statements: Statements;
   readonly #sql: RunStatements;
   readonly #registry: RunRegistry;
 
-  constructor({ name, statements, tables }: PostgresParts) {
+  constructor({ name, statements, sql }: ServerRunsParts) {
     this.name = name;
     this.#statements = statements;
-    this.#sql = runStatements(tables);
+    this.#sql = sql;
     this.#registry = new RunRegistry(statements, this.#sql);
   }
 
@@ -193,7 +199,7 @@ export class PostgresRuns implements RunStore {
   #newest(namespace: string, task: string | undefined, cursor: string | undefined): Promise<readonly Row[]> {
     const { createdAtMs, seq } =
       cursor === undefined ? { createdAtMs: Number.MAX_SAFE_INTEGER, seq: 0n } : placeOf(cursor);
-    const values: readonly PgValue[] = [namespace, createdAtMs, String(seq), LIST_STRETCH];
+    const values: readonly Value[] = [namespace, createdAtMs, String(seq), LIST_STRETCH];
     return task === undefined
       ? this.#statements.rows(this.#sql.newest, values)
       : this.#statements.rows(this.#sql.newestOfTask, [...values, task]);
@@ -208,11 +214,12 @@ export class PostgresRuns implements RunStore {
     const values = [namespace, Math.floor(beforeMs), limit];
     const rows = await this.#statements.rows(this.#sql.strippable, values);
     if (rows.length === 0) return 0;
-    const [row] = await this.#statements.rows(this.#sql.strip, [
+    const columns = [
       rows.map((old) => String(integer(old, 'seq'))),
       rows.map((old) => String(integer(old, 'version'))),
       rows.map((old) => JSON.stringify(stripped(storedRun(old).run))),
-    ]);
+    ];
+    const [row] = await this.#statements.rows(this.#sql.strip, this.#statements.batch(columns));
     return count(row!, 'stripped');
   }
 }

@@ -3,8 +3,8 @@
  */
 import { invalidArgument } from '@guard/core';
 import type { RunRecord, StoredRun, TaskRecord } from '@guard/core';
-import type { SqliteValue } from '../driver.js';
-import { integer, text, type Row } from '../row.js';
+import type { SqliteValue } from './driver.js';
+import { integer, text, type Row } from './row.js';
 
 /** Names one version of one row, exactly. */
 export interface RowVersion {

@@ -1,5 +1,5 @@
 /**
- * State in a Postgres table: the state port. A batch of writes is one statement, and every write in it is judged where
+ * State in a table of a server: the state port. A batch of writes is one statement, and every write in it is judged where
  * it is written; only a write that was not made costs a second statement, which says why.
  */
 import type {
@@ -13,36 +13,45 @@ import type {
   WriteAnswer,
 } from '@guard/core';
 import { count, integer, text, textOrNull, type Row } from '../row.js';
-import { stateStatements, type StateStatements } from '../statements/postgres-state.js';
+import type { StateStatements } from '../statements/postgres-state.js';
 import { entryOf } from './entry-rows.js';
-import type { PostgresParts } from './parts.js';
-import type { StatementPool } from './pool.js';
 import { afterPrefix } from './prefix.js';
 import { StateWatches } from './state-watch.js';
+import type { Statements } from './statements.js';
 
 /** How often rows that mean nothing any more are removed, a stretch at a time, by whoever writes. */
 const HOUSEKEEPING_MS = 5_000;
 /** Rows that one stretch looks at. */
 const STRETCH = 256;
+/** Writes whose values are longer together are more than one statement. One value is below it. */
+const MAX_WRITE_LENGTH = 2_097_152;
 /** A page ends early rather than hold more than this many bytes. */
 const MAX_PAGE_BYTES = 4_194_304;
 
+/** What a state store works with. */
+export interface ServerStateParts {
+  readonly name: string;
+  readonly statements: Statements;
+  readonly sql: StateStatements;
+  readonly clock: Clock;
+}
+
 /** A state store on the pool of a data source. */
-export class PostgresState implements StateStore {
+export class ServerState implements StateStore {
   readonly name: string;
   readonly traits = { maxBatch: 64, push: false, atomicBatch: true };
 
-  readonly #statements: StatementPool;
+  readonly #statements: Statements;
   readonly #sql: StateStatements;
   readonly #clock: Clock;
   readonly #watches: StateWatches;
   #houseKeptMs: number;
   #walkedTo = '';
 
-  constructor({ name, statements, tables, clock }: PostgresParts) {
+  constructor({ name, statements, sql, clock }: ServerStateParts) {
     this.name = name;
     this.#statements = statements;
-    this.#sql = stateStatements(tables);
+    this.#sql = sql;
     this.#clock = clock;
     this.#watches = new StateWatches({ statements, sql: this.#sql, clock });
     this.#houseKeptMs = clock.now().monoMs;
@@ -60,13 +69,16 @@ export class PostgresState implements StateStore {
   }
 
   async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
-    try {
-      return await this.#write(writes);
-    } catch (cause) {
-      return writes.map(() => ({ status: 'failed', cause }));
-    } finally {
-      this.#keepHouse();
+    const answers: WriteAnswer[] = [];
+    for (const stretch of stretches(writes)) {
+      try {
+        answers.push(...(await this.#write(stretch)));
+      } catch (cause) {
+        answers.push(...stretch.map((): WriteAnswer => ({ status: 'failed', cause })));
+      }
     }
+    this.#keepHouse();
+    return answers;
   }
 
   /** A cursor is the last key of the page before it, whether or not it is still there. */
@@ -92,7 +104,7 @@ export class PostgresState implements StateStore {
   }
 
   async #write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
-    const rows = await this.#statements.rows(this.#sql.write, [
+    const columns = [
       writes.map(({ key }) => key),
       writes.map(({ value }) => value),
       writes.map(({ writeId }) => writeId),
@@ -100,8 +112,13 @@ export class PostgresState implements StateStore {
       writes.map(({ fence }) => (fence === undefined ? null : String(fence.token))),
       writes.map(({ expect }) => (typeof expect === 'object' ? versionOf(expect.version) : expect)),
       writes.map(({ ttl }) => (typeof ttl === 'number' ? String(Math.ceil(ttl * 1_000)) : ttl)),
-    ]);
-    const written = new Map(rows.map((row) => [text(row, 'key'), integer(row, 'version')]));
+    ];
+    const rows = await this.#statements.rows(this.#sql.write, this.#statements.batch(columns));
+    const written = new Map(
+      rows
+        .filter((row) => row['untouched'] !== 't')
+        .map((row) => [text(row, 'key'), integer(row, 'version')]),
+    );
     const others = writes.map(({ key }) => key).filter((key) => !written.has(key));
     const judged = others.length === 0 ? [] : await this.#statements.rows(this.#sql.judge, [others]);
     const there = new Map(judged.map((row) => [text(row, 'key'), row]));
@@ -124,6 +141,22 @@ export class PostgresState implements StateStore {
     const [row] = await this.#statements.rows(this.#sql.keepHouse, [this.#walkedTo, STRETCH]);
     this.#walkedTo = row === undefined || integer(row, 'looked') < STRETCH ? '' : text(row, 'last');
   }
+}
+
+/** The writes in their order, as few statements as their length allows: a server takes no message without end. */
+function stretches(writes: readonly StateWrite[]): readonly (readonly StateWrite[])[] {
+  const all: StateWrite[][] = [];
+  let length = Infinity;
+  for (const write of writes) {
+    const more = write.value?.length ?? 0;
+    if (length + more > MAX_WRITE_LENGTH) {
+      all.push([]);
+      length = 0;
+    }
+    all.at(-1)!.push(write);
+    length += more;
+  }
+  return all;
 }
 
 /** Why a write was not made, by the row that is there. */

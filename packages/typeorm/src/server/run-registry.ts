@@ -1,17 +1,17 @@
 /** What nodes know of tasks, changed by compare-and-set, and of each other, for as long as they announce themselves. */
 import type { NodeRecord, StoredTask, TaskRecord } from '@guard/core';
 import { integer, text } from '../row.js';
-import { parseVersion, rowVersion, versionText } from '../sqlite/run-rows.js';
+import { parseVersion, rowVersion, versionText } from '../run-rows.js';
 import type { RunStatements } from '../statements/postgres-runs.js';
-import type { StatementPool } from './pool.js';
+import type { Statements } from './statements.js';
 import { plain, taskValues } from './run-values.js';
 
 /** Tasks and nodes of one database. */
 export class RunRegistry {
-  readonly #statements: StatementPool;
+  readonly #statements: Statements;
   readonly #sql: RunStatements;
 
-  constructor(statements: StatementPool, sql: RunStatements) {
+  constructor(statements: Statements, sql: RunStatements) {
     this.#statements = statements;
     this.#sql = sql;
   }

@@ -1,0 +1,56 @@
+/** What errors of MariaDB mean, by their number: what is worth sending again, and what says what to do. */
+import { GuardError } from '@guard/core';
+import { schemaMissing } from '../schema-missing.js';
+
+/** The number of an error that the server answered; `undefined` for any other error. */
+export function errorNumber(error: unknown): number | undefined {
+  const { errno, sqlState } = (error ?? {}) as { readonly errno?: unknown; readonly sqlState?: unknown };
+  return typeof errno === 'number' && errno > 0 && typeof sqlState === 'string' ? errno : undefined;
+}
+
+/**
+ * Rolled back for the sake of another transaction (deadlock, a lock not to be had in time, a row that changed), or not
+ * begun: the prepared statement is not there, or does not fit its tables any more.
+ */
+const TRANSIENT: readonly (number | undefined)[] = [1213, 1205, 1020, 1243, 1615];
+/** The server ends the connection. */
+const ENDS: readonly (number | undefined)[] = [1053, 1184, 1927];
+/** The server, or the session, takes no writes. The first is the answer to what the statements' `writable` leaves empty. */
+const READ_ONLY: readonly (number | undefined)[] = [1048, 1290, 1792, 1836];
+const MISSING: readonly (number | undefined)[] = [1054, 1146];
+const FORBIDDEN: readonly (number | undefined)[] = [1044, 1142, 1143, 1227];
+
+/** Whether nothing was carried out, and sending it again helps. */
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.includes(errorNumber(error));
+}
+
+/** Whether a connection is of no use any more: it broke, the server ends it, or it reaches one that only reads. */
+export function breaks(error: unknown): boolean {
+  const number = errorNumber(error);
+  return number === undefined || ENDS.includes(number) || READ_ONLY.includes(number);
+}
+
+/** The error itself, or one that says what to do about it. */
+export function explained(error: unknown, place: string): unknown {
+  const number = errorNumber(error);
+  if (number === undefined) return error;
+  if (MISSING.includes(number)) return schemaMissing(error, place);
+  if (READ_ONLY.includes(number)) return readOnly(place, error);
+  if (!FORBIDDEN.includes(number)) return error;
+  return new GuardError(
+    'unavailable',
+    `the user of the data source may not use the tables of @guard/typeorm in ${place}: grant it SELECT, INSERT, ` +
+      `UPDATE and DELETE on them`,
+    { cause: error },
+  );
+}
+
+/** Says that a server takes no writes. */
+export function readOnly(place: string, cause?: unknown): GuardError {
+  return new GuardError(
+    'unavailable',
+    `${place} takes no writes: it is a replica, or the session is read-only; Guard needs the primary server`,
+    cause === undefined ? {} : { cause },
+  );
+}

@@ -1,0 +1,117 @@
+/**
+ * The application's pool of Postgres connections. Results are read by Guard's own parsers: whatever the application set
+ * for its own, a token arrives exact to the last digit.
+ */
+import { createHash } from 'node:crypto';
+import type { Row } from '../row.js';
+import type { Connections, Taken } from '../server/statement-pool.js';
+import type { Value } from '../server/statements.js';
+import { contradicts, endsConnection, explained, isTransient, isUnprepared } from './faults.js';
+
+/** What a connection of `pg` can do, as far as Guard uses it. */
+export interface PgClient {
+  query(config: PgQuery): Promise<{ readonly rows: readonly Row[] }>;
+  on(event: string, listener: (...all: never[]) => void): unknown;
+  removeListener(event: string, listener: (...all: never[]) => void): unknown;
+}
+
+/** A statement with its parameters, as `pg` takes it. */
+export interface PgQuery {
+  readonly text: string;
+  readonly values?: readonly Value[];
+  readonly name?: string;
+  readonly types?: { getTypeParser(oid: number): (text: string) => unknown };
+}
+
+/** The data source's driver, as far as Guard uses it. */
+export interface PgDriver {
+  /** The pool of the server that takes writes; absent before the data source is initialized. */
+  readonly master?: PgPool;
+  obtainMasterConnection(): Promise<[PgClient, (error?: unknown) => void]>;
+}
+
+/** The pool of `pg`: what a further connection outside of it is made from. */
+export interface PgPool {
+  readonly options: object;
+  readonly Client: new (options: object) => PgClient & {
+    connect(): Promise<unknown>;
+    end(): Promise<void>;
+    unref?(): void;
+  };
+}
+
+const INT8 = 20;
+const INT4 = 23;
+const TYPES = {
+  getTypeParser: (oid: number): ((text: string) => unknown) =>
+    oid === INT8 || oid === INT4 ? BigInt : (text) => text,
+};
+
+/** Connections to Postgres. */
+export class PgConnections implements Connections {
+  readonly #driver: PgDriver;
+  readonly #place: string;
+  readonly #names = new Map<string, string>();
+  /** Whether the server keeps prepared statements for a connection; a pooler in front of it may not. */
+  #prepares = true;
+
+  constructor(driver: PgDriver, place: string) {
+    this.#driver = driver;
+    this.#place = place;
+  }
+
+  isOpen(): boolean {
+    return this.#driver.master !== undefined;
+  }
+
+  async take(): Promise<Taken> {
+    const [client, release] = await this.#driver.obtainMasterConnection();
+    // Without a listener, a connection that breaks would end the process.
+    const ignore = (): void => undefined;
+    client.on('error', ignore);
+    return {
+      send: async (text, values) => (await client.query(this.#query(text, values))).rows,
+      giveBack: (broken) => {
+        client.removeListener('error', ignore);
+        release(broken ? new Error('the connection is of no use any more') : undefined);
+      },
+    };
+  }
+
+  batch(columns: readonly (readonly (string | null)[])[]): readonly Value[] {
+    return columns;
+  }
+
+  isTransient(error: unknown): boolean {
+    if (!this.#prepares || !isUnprepared(error)) return isTransient(error);
+    // Said before anything was carried out, and the next sending has no name.
+    this.#prepares = false;
+    return true;
+  }
+
+  breaks(error: unknown): boolean {
+    return endsConnection(error) || contradicts(error);
+  }
+
+  explained(error: unknown): unknown {
+    return explained(error, this.#place);
+  }
+
+  /** Without parameters it is sent as one plain message, which may hold several statements. */
+  #query(text: string, values: readonly Value[] | undefined): PgQuery {
+    if (values === undefined) return { text, types: TYPES };
+    return this.#prepares
+      ? { text, values, types: TYPES, name: this.#nameOf(text) }
+      : { text, values, types: TYPES };
+  }
+
+  /** One name for one text, also in another process and another version: behind a pooler they may share a server. */
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      name = `guard_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+      this.#names.set(text, name);
+    }
+    return name;
+  }
+}

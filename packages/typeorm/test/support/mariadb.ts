@@ -1,0 +1,30 @@
+/** A MariaDB server for a file of tests, and data sources on databases of their own. */
+import { randomUUID } from 'node:crypto';
+import { startMariadb, type MariadbOptions, type SqlServer } from '@guard/testing/servers';
+import { DataSource } from 'typeorm';
+import { placeOf, type Place } from './place-on-server.js';
+
+/** Starts a server before all tests of a file, and ends it after them. */
+export function onMariadb(options: MariadbOptions = {}): { readonly server: SqlServer } {
+  let server: SqlServer | undefined;
+  beforeAll(async () => {
+    server = await startMariadb(options);
+  }, 60_000);
+  afterAll(() => server?.stop());
+  return {
+    get server() {
+      return server!;
+    },
+  };
+}
+
+/** A database of its own. */
+export async function newDatabase(url: string): Promise<Place> {
+  const schema = `s${randomUUID().replaceAll('-', '')}`;
+  const first = await new DataSource({ type: 'mariadb', url }).initialize();
+  await first.query(`CREATE DATABASE ${schema} CHARACTER SET utf8mb4`);
+  await first.destroy();
+  const own = new URL(url);
+  own.pathname = `/${schema}`;
+  return placeOf(own.href, schema, { type: 'mariadb', url: own.href });
+}
