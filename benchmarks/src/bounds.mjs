@@ -10,10 +10,7 @@ const QUICK = {
   rounds: 5,
   pairMs: 25,
   concurrency: [1, 8, 64, 256],
-  contention: [
-    { processes: 1, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 110 },
-    { processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 110 },
-  ],
+  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 220 }],
   expiry: { rounds: 1, ttlMs: 600 },
   hold: { rounds: 1, ttlMs: 1_200, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 80, concurrency: 16 },

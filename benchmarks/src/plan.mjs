@@ -4,7 +4,7 @@ import { loadBackend } from './backends/load.mjs';
 import { hasPeers } from './backends/peers.mjs';
 import { SCENARIOS } from './scenarios.mjs';
 
-export const BACKENDS = ['memory', 'sqlite', 'postgres', 'redis', 'etcd'];
+export const BACKENDS = ['memory', 'sqlite', 'postgres', 'redis', 'etcd', 'etcd-cluster'];
 /** Until servers are up, and after the last scenario. */
 const AROUND_MS = 1_500;
 
@@ -15,7 +15,9 @@ export async function planOf({ backend, contender, only, quick }) {
   const stages = [];
   for (const name of chosen('--backend', backend, BACKENDS)) {
     const view = { ...(await loadBackend(name, contender)), bounds };
-    const fitting = scenarios.filter((scenario) => SCENARIOS[scenario].fits(view));
+    const fitting = scenarios.filter(
+      (scenario) => (view.backend.scenarios?.includes(scenario) ?? true) && SCENARIOS[scenario].fits(view),
+    );
     const expectedMs = fitting.reduce((sum, each) => sum + SCENARIOS[each].expectedMs(view), AROUND_MS);
     if (fitting.length > 0)
       stages.push({

@@ -12,9 +12,9 @@ export class Stage {
   series = [];
   #say;
 
-  constructor({ backend, contenders, runners, server, bounds, seed, say }) {
-    Object.assign(this, { backend, contenders, runners, server, bounds, seed });
-    this.processes = new Processes({ backend: backend.name, address: server.address });
+  constructor({ say, ...parts }) {
+    Object.assign(this, parts);
+    this.processes = new Processes({ backend: parts.backend.name, address: parts.server.address });
     this.#say = say;
   }
 
@@ -65,10 +65,10 @@ export function namesOf({ contenders, bounds }, scenario, takesPart = () => true
 
 /** Plays scenarios on a backend, and answers when all is closed again. */
 export async function playStage({ backend: name, scenarios, quick, seed, only }, say) {
-  const { backend, contenders, runners } = await loadBackend(name, only);
+  const { backend, ...players } = await loadBackend(name, only);
   const bounds = boundsOf(quick);
   const server = await backend.startServer();
-  const stage = new Stage({ backend, contenders, runners, server, bounds, seed, say });
+  const stage = new Stage({ backend, ...players, server, bounds, seed, say });
   try {
     for (const scenario of scenarios) {
       say({ scenario });

@@ -3,10 +3,7 @@
 /** `only`: names with commas between them, as the command line has them; all where it is left out. */
 export async function loadBackend(name, only) {
   const { [name]: backend, contenders, runners } = await import(`./${name}.mjs`);
-  return { backend, contenders: chosen(contenders, only), runners: chosen(runners, only) };
-}
-
-function chosen(all, only) {
-  const wanted = only?.split(',');
-  return Object.fromEntries(Object.entries(all).filter(([name]) => wanted?.includes(name) ?? true));
+  const takesPart = (contender) => only?.split(',').includes(contender) ?? true;
+  const chosen = (all) => all && Object.fromEntries(Object.entries(all).filter(([each]) => takesPart(each)));
+  return { backend, contenders: chosen(contenders), runners: chosen(runners), takesPart };
 }

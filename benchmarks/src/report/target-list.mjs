@@ -133,6 +133,14 @@ export const TARGETS = [
       wait: { over: 'etcd3', limit: 1 / 6 },
     }),
   ),
+  {
+    text: 'etcd: server time for a pair after 1,000 claims on its lock, over that of the first',
+    ...{ at: at('etcd', 'throughput', { claimsBefore: 1_000 }), overParams: { claimsBefore: 0 } },
+    ...{ metric: 'server_us_per_pair', over: 'guard', sign: '<=', limit: 1.3 },
+  },
+  latency('etcd-cluster', 'raw', 1.15),
+  throughput('etcd-cluster', 64, 'raw', 4.5),
+  throughput('etcd-cluster', 64, 'etcd3', 11),
   // One keep-alive every third of the ttl.
   holding('etcd', 'ops_per_s', 0.2),
   ...SAFE,

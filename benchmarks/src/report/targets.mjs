@@ -23,12 +23,13 @@ export function verdictsOf({ rows }) {
   });
 }
 
-function valueOf(rows, { at, metric, of, over, overMetric, invert, turn, scale }) {
+function valueOf(rows, { at, metric, of, over, overMetric, overParams, invert, turn, scale }) {
   const [ours] = rowsWhere(rows, { ...at, contender: of ?? 'guard', metric });
   if (ours === undefined) return undefined;
   if (turn === true) return turnOf(rows, at, ours);
   if (over === undefined) return (invert ? 1 / ours.value : ours.value) * (scale?.(ours.params) ?? 1);
-  const theirs = otherOf(rows, { at, over, metric: overMetric ?? metric });
+  const where = overParams === undefined ? at : { ...at, params: overParams };
+  const theirs = otherOf(rows, { at: where, over, metric: overMetric ?? metric });
   if (theirs === undefined) return undefined;
   return invert ? timesOf(theirs, ours) : timesOf(ours, theirs);
 }

@@ -1,6 +1,7 @@
 // Waiters in several processes on one key, each with a client of its own: how fast the lock goes from hand to hand, how
 // long the unluckiest waits, how even the shares are, and what the server is asked for it. Time to think after each
 // release lets others have a turn: without it, a releaser that takes its own lock again looks as good as a fair queue.
+import { setTimeout as pause } from 'node:timers/promises';
 import { playRounds } from '../rounds.mjs';
 import { percentile } from '../rows.mjs';
 import { namesOf } from '../stage.mjs';
@@ -10,7 +11,9 @@ const SCENARIO = 'contention';
 /** More processes than this are not kept between two plays: their memory is needed. */
 const KEEP = 4;
 /** The start together, and the last hold. */
-const SLACK_MS = 90;
+const SLACK_MS = 70;
+/** All waiters are there, and have had or missed their first turn, when the looking begins: this part of the time. */
+const RAMP = 0.3;
 const LINE_MS = 150;
 
 export const contention = {
@@ -19,7 +22,7 @@ export const contention = {
     casesOf(view).reduce((sum, each) => {
       const names = namesOf(view, SCENARIO, ({ waits }) => waits);
       const processes = names.length * each.processes * 350;
-      return sum + names.length * (view.bounds.rounds + 1) * (each.forMs + SLACK_MS) + processes;
+      return sum + names.length * (view.bounds.rounds + 1) * (each.forMs * (1 + RAMP) + SLACK_MS) + processes;
     }, 0),
   play: async (stage) => {
     for (const each of casesOf(stage)) await playCase(stage, each);
@@ -44,18 +47,17 @@ async function playCase(stage, { forMs, ...params }) {
     rounds,
     play: async (name, warmingUp) => {
       const processes = await open(stage, name, params);
-      // Counting costs the server something where it must tell every command: the round that warms up bears it.
-      const stop = warmingUp ? await stage.server.startCount?.() : undefined;
-      const startAt = machineMs() + 25;
+      const startAt = machineMs() + 25 + forMs * RAMP;
       const window = { startAt, endAt: startAt + forMs };
-      const { holds, waiting } = await playOnce(stage, processes, { ...params, ...window });
-      const counted = await stop?.();
-      if (counted !== undefined) counts[name] = perHandover(counted, holds.length);
+      const counting = warmingUp ? countWithin(stage.server, window) : undefined;
+      const { holds, waiting } = await playOnce(stage, processes, { ...params, ...window, forMs });
+      const counted = await counting;
+      if (counted !== undefined) counts[name] = perHandover(counted, holds);
       const measuresFloor = stage.server.floorMs !== undefined && !warmingUp && name === names[0];
       if (measuresFloor) floors.push({ floor_ms: await stage.server.floorMs() });
       kept[name] = { holds, startAt };
       if (params.processes > KEEP) await stage.processes.endBeyond(1);
-      stage.tick(forMs + SLACK_MS);
+      stage.tick(forMs * (1 + RAMP) + SLACK_MS);
       return judge(holds, waiting, { ...params, ...window });
     },
   });
@@ -72,12 +74,19 @@ async function open(stage, name, { processes, waiters }) {
   return all;
 }
 
-async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, endAt }) {
+async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, endAt, forMs }) {
   const each = waiters / processes.length;
   const parts = await Promise.all(
     processes.map((process, n) =>
       process.call('contend', {
-        ...{ key: `contended.${startAt}`, waiters: each, first: n * each, startAt, endAt, holdMs, thinkMs },
+        ...{
+          key: `contended.${startAt}`,
+          waiters: each,
+          first: n * each,
+          startAt: startAt - forMs * RAMP,
+          endAt,
+        },
+        ...{ holdMs, thinkMs },
         oneClient: stage.backend.oneClient ?? false,
       }),
     ),
@@ -86,7 +95,22 @@ async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, e
   return { holds, waiting: parts.flatMap((part) => part.waiting) };
 }
 
-function perHandover({ operations, pushes }, handovers) {
+/**
+ * What the server counts within the window. That costs it something where it must tell every command, so it is done in the
+ * round that warms up.
+ */
+async function countWithin(server, { startAt, endAt }) {
+  if (server.startCount === undefined) return undefined;
+  await pause(startAt - machineMs());
+  const stop = await server.startCount();
+  const from = machineMs();
+  await pause(Math.max(0, endAt - machineMs()));
+  const to = machineMs();
+  return { from, to, ...(await stop()) };
+}
+
+function perHandover({ operations, pushes, from, to }, holds) {
+  const handovers = holds.filter(([, , entered]) => entered >= from && entered < to).length;
   if (handovers === 0) return {};
   return {
     ops_per_handover: operations / handovers,
@@ -104,16 +128,16 @@ export function judge(holds, waiting, { waiters, startAt, endAt }) {
   let violations = 0;
   let previous;
   for (const [waiter, asked, entered, left, token] of holds) {
-    if (entered < endAt) grants[waiter] += 1;
+    if (entered >= startAt && entered < endAt) grants[waiter] += 1;
     if (previous !== undefined) {
       if (entered < previous.left || (token !== undefined && token <= previous.token)) violations += 1;
       // Nobody was there to take it over: that is no hand-over.
-      if (asked < previous.left) gaps.push(Math.max(0, entered - previous.left));
+      if (asked < previous.left && entered >= startAt) gaps.push(Math.max(0, entered - previous.left));
     }
     previous = { left: Math.max(left, previous?.left ?? 0), token };
   }
   const waits = [
-    ...holds.map(([, asked, entered]) => entered - asked),
+    ...holds.filter(([, , entered]) => entered >= startAt).map(([, asked, entered]) => entered - asked),
     ...waiting.map(([, asked]) => Math.max(0, endAt - asked)),
   ];
   const total = grants.reduce((sum, count) => sum + count, 0);
@@ -129,10 +153,10 @@ export function judge(holds, waiting, { waiters, startAt, endAt }) {
 /** The last round: who held the lock in its first moments, and how often each waiter had it. */
 function draw(stage, contender, params, { holds, startAt }) {
   const line = holds
-    .filter(([, , entered]) => entered < startAt + LINE_MS)
+    .filter(([, , entered]) => entered >= startAt && entered < startAt + LINE_MS)
     .map(([waiter, , entered, left]) => [waiter, round(entered - startAt), round(left - startAt)]);
   const grants = Array.from({ length: params.waiters }, () => 0);
-  for (const [waiter] of holds) grants[waiter] += 1;
+  for (const [waiter, , entered] of holds) if (entered >= startAt) grants[waiter] += 1;
   stage.draw({ chart: 'handover', contender, params, line, grants });
 }
 

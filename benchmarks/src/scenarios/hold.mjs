@@ -17,7 +17,7 @@ export const hold = {
     view.bounds.hold.sizes.length *
     namesOf(view, SCENARIO, takesPart).length *
     view.bounds.hold.rounds *
-    (view.bounds.hold.ttlMs + IDLE_MS + AROUND_MS),
+    (ttlOf(view) + IDLE_MS + AROUND_MS),
   play: async (stage) => {
     for (const size of stage.bounds.hold.sizes) await playSize(stage, size);
   },
@@ -27,9 +27,14 @@ function takesPart({ holds, renews }) {
   return holds === true && renews === true;
 }
 
+/** Some room above the smallest ttl of the backend: ten thousand locks take a while to be taken. */
+function ttlOf({ backend, bounds }) {
+  return Math.max(bounds.hold.ttlMs, 2 * (backend.minTtlMs ?? 0));
+}
+
 async function playSize(stage, size) {
-  const { rounds, ttlMs: wanted } = stage.bounds.hold;
-  const ttlMs = Math.max(wanted, stage.backend.minTtlMs ?? 0);
+  const { rounds } = stage.bounds.hold;
+  const ttlMs = ttlOf(stage);
   // Some need a lease or a connection for each lock, and take as many as they can.
   const sizes = {};
   const names = stage.names(

@@ -5,6 +5,7 @@ import { ContenderProcess } from '../contender-process.mjs';
 
 const SCENARIO = 'run';
 const START_MS = 900;
+const COUNTED = { forMs: 2_000, maxPairs: 20 };
 
 export const run = {
   fits: (view) => view.runners !== undefined,
@@ -37,22 +38,33 @@ export const run = {
 
 async function playCase(stage, names, processes, workers) {
   const { rounds, forMs } = stage.bounds.run;
+  const play = (name, more) =>
+    processes[name].call('pairs', {
+      ...{ workers, newKeys: true, forMs, prefix: `${name.replaceAll(/\W/g, '')}.` },
+      ...more,
+    });
   const trips = {};
   const samples = await playRounds({
     names,
     rounds,
     play: async (name, warmingUp) => {
-      const stop = warmingUp && workers === 1 ? await stage.server.startCount?.() : undefined;
-      const args = { workers, newKeys: true, forMs, prefix: `${name.replaceAll(/\W/g, '')}.` };
-      const sample = await processes[name].call('pairs', args);
-      const counted = await stop?.();
-      if (counted !== undefined && sample.pairs > 0) trips[name] = counted.operations / sample.pairs;
+      const sample = await play(name);
+      if (warmingUp && workers === 1) trips[name] = await tripsOf(stage, () => play(name, COUNTED));
       stage.tick(forMs);
       return workers === 1
         ? { run_p50_ms: sample.p50, violations: sample.violations, failure: sample.failure }
         : { runs_per_s: (sample.pairs * 1_000) / sample.ms, failure: sample.failure };
     },
   });
-  for (const [name, value] of Object.entries(trips)) samples[name][0].trips_per_run = value;
+  for (const [name, value] of Object.entries(trips))
+    if (value !== undefined) samples[name][0].trips_per_run = value;
   stage.add(SCENARIO, samples, { concurrency: workers });
+}
+
+/** Counted once, in the round that warms up, when the process has done what it does but once. */
+async function tripsOf(stage, play) {
+  const stop = await stage.server.startCount?.();
+  const { pairs } = await play();
+  const counted = await stop?.();
+  return counted === undefined || pairs === 0 ? undefined : counted.operations / pairs;
 }

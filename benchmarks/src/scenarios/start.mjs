@@ -13,6 +13,14 @@ const exec = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
 const peers = join(root, 'benchmarks', 'peers', 'node_modules');
 
+/** What an application imports anyway. */
+const HOSTS = {
+  memory: [],
+  sqlite: ['better-sqlite3', 'typeorm'],
+  postgres: ['pg', 'typeorm'],
+  redis: ['ioredis', 'redis'],
+  etcd: ['etcd3'],
+};
 const ADAPTERS = { sqlite: 'typeorm', postgres: 'typeorm', redis: 'redis', etcd: 'etcd' };
 /** Peers by backend: the package, and the file that an application imports. */
 const PEERS = {
@@ -33,16 +41,16 @@ const PEERS = {
 
 export const start = {
   fits: () => true,
-  expectedMs: ({ backend, bounds }) =>
-    Object.keys(packagesOf(backend.name)).length * (bounds.start.rounds * EACH_MS + PACK_MS),
+  expectedMs: ({ bounds, ...view }) =>
+    Object.keys(packagesOf(view)).length * (bounds.start.rounds * EACH_MS + PACK_MS),
   play: async (stage) => {
-    const packages = packagesOf(stage.backend.name);
+    const packages = packagesOf(stage);
     const samples = await playRounds({
       names: Object.keys(packages),
       rounds: stage.bounds.start.rounds,
       warmUp: false,
       play: async (name) => {
-        const sample = { import_ms: await importMs(packages[name].files) };
+        const sample = { import_ms: await importMs(packages[name].files, HOSTS[stage.backend.name] ?? []) };
         stage.tick(EACH_MS);
         return sample;
       },
@@ -56,7 +64,7 @@ export const start = {
 };
 
 /** `{ files, folders }` of each contender: what is imported, and what is packed. */
-function packagesOf(backend) {
+function packagesOf({ backend: { name: backend }, takesPart }) {
   const own = ['core', ADAPTERS[backend]].filter(Boolean).map((name) => join(root, 'packages', name));
   const found = {
     guard: { files: own.map((folder) => join(folder, 'dist', 'esm', 'index.js')), folders: own },
@@ -65,15 +73,18 @@ function packagesOf(backend) {
     const parts = file.split('/').slice(0, file.startsWith('@') ? 2 : 1);
     found[name] = { files: [join(peers, file)], folders: [join(peers, ...parts)] };
   }
-  return found;
+  return Object.fromEntries(Object.entries(found).filter(([name]) => takesPart(name)));
 }
 
-/** In a new process, without what Node itself needs until it runs. */
-async function importMs(files) {
-  const program = `const from = performance.now();
+/** In a new process, without what Node itself and the hosts need until they run. */
+async function importMs(files, hosts) {
+  const program = `for (const host of ${JSON.stringify(hosts)}) await import(host);
+    const from = performance.now();
     for (const file of ${JSON.stringify(files)}) await import(file);
     console.log(performance.now() - from); process.exit(0);`;
-  const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', program]);
+  const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: join(root, 'benchmarks'),
+  });
   return Number(stdout);
 }
 

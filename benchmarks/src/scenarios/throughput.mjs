@@ -3,25 +3,66 @@
 import { cpuMsOf } from '../process-cpu.mjs';
 import { playRounds } from '../rounds.mjs';
 import { namesOf } from '../stage.mjs';
+import { machineMs } from '../workloads/contend.mjs';
 
 const SCENARIO = 'throughput';
 const WAITERS = 16;
 const KEYS_OF_PROCESS = 16;
 /** A pair that takes longer than a sample, and the way to the process and back. */
 const SLACK = 1.3;
+/** Two thousand pairs, one after the other, that wait for a disk. */
+const CLAIMS_MS = 3_500;
 
 export const throughput = {
   fits: () => true,
   expectedMs: (view) =>
     casesOf(view).reduce(
       (sum, each) => sum + each.names.length * (view.bounds.rounds + 1) * view.bounds.pairMs * SLACK,
-      0,
+      remembering(view) ? CLAIMS_MS * view.bounds.rounds * namesOf(view, SCENARIO, hasNoLimit).length : 0,
     ),
   play: async (stage) => {
     for (const each of casesOf(stage)) await playCase(stage, each);
+    if (remembering(stage)) await playClaims(stage);
     await stage.processes.endBeyond(1);
   },
 };
+
+/** Ticks of ten milliseconds need some time to say anything: a full run has it. */
+function remembering({ backend, bounds }) {
+  return backend.remembers !== undefined && !bounds.quick;
+}
+
+function hasNoLimit({ most }) {
+  return most === undefined;
+}
+
+/** The server's work for a pair on one lock: the first so many claims on it, and as many when it has had so many. */
+async function playClaims(stage) {
+  const claims = stage.backend.remembers;
+  const later = {};
+  const first = await playRounds({
+    names: stage.names(SCENARIO, hasNoLimit),
+    rounds: stage.bounds.rounds,
+    warmUp: false,
+    play: async (name) => {
+      const process = await stage.processes.get(name);
+      const ask = { oneKey: true, forMs: Infinity, maxPairs: claims, prefix: `claims${machineMs()}` };
+      const [fresh, used] = [await serverUs(stage, process, ask), await serverUs(stage, process, ask)];
+      (later[name] ??= []).push(used);
+      stage.tick(CLAIMS_MS);
+      return fresh;
+    },
+  });
+  stage.add(SCENARIO, first, { claimsBefore: 0 });
+  stage.add(SCENARIO, later, { claimsBefore: claims });
+}
+
+async function serverUs(stage, process, ask) {
+  const before = cpuMsOf(stage.server.pids());
+  const { pairs } = await process.call('pairs', ask);
+  const after = cpuMsOf(stage.server.pids());
+  return before === undefined ? {} : { server_us_per_pair: ((after - before) * 1_000) / pairs };
+}
 
 function casesOf(view) {
   const all = namesOf(view, SCENARIO);

@@ -1,0 +1,11 @@
+// The same contenders on three nodes of etcd, where a write is done when two of them have it.
+import { contenders, etcd } from './etcd.mjs';
+
+const cluster = {
+  ...etcd,
+  name: 'etcd-cluster',
+  scenarios: ['uncontended', 'throughput', 'contention'],
+  startServer: () => etcd.startServer({ nodes: 3 }),
+};
+
+export { cluster as 'etcd-cluster', contenders };
