@@ -36,6 +36,7 @@ const foreign = {
   typeorm: ['@guard/core', 'typeorm', 'better-sqlite3'],
   redis: ['@guard/core'],
   etcd: ['@guard/core', 'etcd3'],
+  nestjs: ['@guard/core', '@nestjs/common', '@nestjs/core'],
 };
 
 const foreignRules = Object.entries(foreign).map(([name, allowed]) => ({

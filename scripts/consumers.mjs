@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { compilations } from './lib/consumer-compilers.mjs';
 import { makeConsumer } from './lib/consumer-project.mjs';
 import { allInLanes } from './lib/lanes.mjs';
+import { nestConsumers, runNestConsumer } from './lib/nest-consumers.mjs';
 import { provideNodes } from './lib/nodes.mjs';
 import { run } from './lib/run.mjs';
 
@@ -45,7 +46,10 @@ async function consume({ folder, specifiers }) {
     const answer = await run(node.program, [...flags, ...args], { cwd: folder, capture: true });
     return report(`node ${node.version}: ${args[0]}`, answer);
   });
-  return checked && ran;
+  const inNest = await allInLanes(nestConsumers(), async (name) =>
+    report(name, await runNestConsumer(name, folder)),
+  );
+  return checked && ran && inNest;
 }
 
 function report(what, { code, output }) {

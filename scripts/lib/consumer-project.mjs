@@ -7,6 +7,8 @@ import { testedVersions } from './peers.mjs';
 import { packageFolders, readJson, root } from './repo.mjs';
 import { run } from './run.mjs';
 
+/** It is tested in projects of its own, with each version of Nest: `nest-consumers.mjs`. */
+const IN_PROJECTS_OF_ITS_OWN = '@guard/nestjs';
 /** Peers that no application here installs: one is built for minutes, the other is loaded only for containers. */
 const NOT_INSTALLED = ['better-sqlite3', 'testcontainers'];
 
@@ -16,7 +18,7 @@ export async function makeConsumer() {
   const manifests = packageFolders()
     .map((path) => ({ path, ...readJson(join(path, 'package.json')) }))
     .filter((manifest) => manifest.private !== true);
-  if (await fill(folder, manifests)) return { folder, specifiers: manifests.flatMap(specifiersOf) };
+  if (await fill(folder, manifests)) return { folder, specifiers: used(manifests).flatMap(specifiersOf) };
   rmSync(folder, { recursive: true, force: true });
   return null;
 }
@@ -25,21 +27,35 @@ async function fill(folder, manifests) {
   const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
   if ((await run('npm', [...pack, ...manifests.map(({ path }) => path)], { capture: true })).code !== 0)
     return false;
-  const tarballs = readdirSync(folder).map((file) => `./${file}`);
-  if (tarballs.length !== manifests.length) throw new Error(`packed ${tarballs.join(', ') || 'nothing'}`);
-  const specifiers = manifests.flatMap(specifiersOf);
+  const packed = readdirSync(folder).map((file) => `./${file}`);
+  if (packed.length !== manifests.length) throw new Error(`packed ${packed.join(', ') || 'nothing'}`);
+  const tarballs = packed.filter((file) => !file.startsWith('./guard-nestjs-'));
+  const specifiers = used(manifests).flatMap(specifiersOf);
   writeFileSync(join(folder, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n');
   const quiet = ['--silent', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
-  const install = ['install', ...quiet, ...tarballs, '@types/node@20', ...peersOf(manifests), ...COMPILERS];
+  const install = [
+    'install',
+    ...quiet,
+    ...tarballs,
+    '@types/node@20',
+    ...peersOf(used(manifests)),
+    ...COMPILERS,
+  ];
   if ((await run('npm', install, { cwd: folder })).code !== 0) return false;
   // Its binding is built once, in this repository.
   symlinkSync(join(root, 'node_modules', 'better-sqlite3'), join(folder, 'node_modules', 'better-sqlite3'));
   const applications = join(folder, 'applications');
-  cpSync(join(root, 'test', 'consumers'), applications, { recursive: true });
+  const consumers = join(root, 'test', 'consumers');
+  for (const name of readdirSync(consumers).filter((name) => !name.startsWith('nest')))
+    cpSync(join(consumers, name), join(applications, name), { recursive: true });
   writeFileSync(join(applications, 'types', 'every-export.ts'), importsOf(specifiers));
   inBothFormats(join(applications, 'types'));
   inBothFormats(join(applications, 'decorators'));
   return true;
+}
+
+function used(manifests) {
+  return manifests.filter(({ name }) => name !== IN_PROJECTS_OF_ITS_OWN);
 }
 
 /** The subpaths of a package that an application can import. */

@@ -1,7 +1,7 @@
 /** Peer ranges admit what is tested, and nothing else: a table of the versions that are installed here decides. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { filesUnder, manifest, packageNames, root } from './support/source.js';
+import { filesUnder, type Manifest, manifest, packageNames, root } from './support/source.js';
 
 interface Tested {
   /** The name under which tests import it: the library's own, or an alias such as `ioredis6`. */
@@ -85,8 +85,17 @@ function numbers(version: string): readonly number[] {
   return version.split('.').map(Number);
 }
 
-/** The versions of a library that the lockfile installs for this repository, by name and by alias. */
+/** Those of this repository, and those that consumers bring which are projects of their own: exact, in their manifests. */
 function testedVersions(library: string): Tested[] {
+  const ofConsumers = filesUnder('test/consumers', 'package.json').flatMap(({ text }) => {
+    const version = (JSON.parse(text) as Manifest).dependencies?.[library];
+    return version === undefined ? [] : [{ alias: library, version }];
+  });
+  return [...installedVersions(library), ...ofConsumers];
+}
+
+/** The versions of a library that the lockfile installs for this repository, by name and by alias. */
+function installedVersions(library: string): Tested[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     readonly packages: Record<string, { readonly version: string }>;
   };

@@ -144,7 +144,9 @@ function calledBy({ givenName, key, kind }: GuardedMethod, self: unknown): strin
 
 /** Standard decorators know no class before its first instance: what stands in the class itself is found here. */
 function adoptMembers(owner: object, target: object): void {
-  const place = memberPlace(owner, target);
+  const place: unknown = memberPlace(owner, target);
+  // Any value can call itself somebody's constructor.
+  if (!isObject(place)) return;
   for (const key of Reflect.ownKeys(place)) {
     const value = valueIn(place, key);
     const method = typeof value === 'function' ? decorated.byWrapper.get(value) : undefined;

@@ -1,0 +1,46 @@
+/** What a caller by HTTP is told where Guard refused. Everything else goes on as it would without this filter. */
+import { GuardError } from '@guard/core';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import { BaseExceptionFilter } from '@nestjs/core';
+
+interface Answer {
+  readonly status: number;
+  readonly error: string;
+  readonly message: string;
+}
+
+const BUSY: Answer = { status: 423, error: 'Locked', message: 'Somebody else is working on this.' };
+const DUPLICATE: Answer = { status: 409, error: 'Conflict', message: 'This has been asked for already.' };
+const AWAY: Answer = {
+  status: 503,
+  error: 'Service Unavailable',
+  message: 'This cannot be done safely at the moment.',
+};
+
+/**
+ * Answers 423 where a lock is busy, 409 where a run is a duplicate, and 503 where a backend cannot be asked or the
+ * application is going down. The body has the `code`, and the `reason` of a skipped run; no keys and no causes.
+ *
+ * @example
+ * providers: [{ provide: APP_FILTER, useClass: GuardExceptionFilter }]
+ */
+@Catch(GuardError)
+export class GuardExceptionFilter extends BaseExceptionFilter implements ExceptionFilter<GuardError> {
+  override catch(error: GuardError, host: ArgumentsHost): void {
+    if (host.getType() !== 'http') throw error;
+    const answer = answerTo(error);
+    super.catch(answer === undefined ? error : httpErrorOf(answer, error), host);
+  }
+}
+
+function answerTo({ code, reason }: GuardError): Answer | undefined {
+  if (code === 'lock-busy') return BUSY;
+  if (code === 'run-skipped') return reason === 'unavailable' ? AWAY : DUPLICATE;
+  return code === 'unavailable' || code === 'closed' ? AWAY : undefined;
+}
+
+function httpErrorOf({ status, error, message }: Answer, cause: GuardError): HttpException {
+  const { code, reason } = cause;
+  const why = reason === undefined ? {} : { reason };
+  return new HttpException({ statusCode: status, error, code, ...why, message }, status, { cause });
+}

@@ -1,0 +1,67 @@
+/**
+ * One guard of an application: made when the container needs it, which opens nothing and starts nothing; started when
+ * the application has been bootstrapped; closed before the application's clients are.
+ */
+import { createGuard, type Guard, type GuardOptions, invalidArgument, type StartOptions } from '@guard/core';
+import type { GuardModuleOptions } from './options.js';
+
+const BRAND = Symbol.for('@guard/nestjs/registration@1');
+/** Under this symbol, options may carry what stands before the guard: tests switch it off, or listen. */
+export const AROUND = Symbol.for('@guard/nestjs/around');
+
+/** Options that `GuardTestingModule` makes. */
+export interface AroundOptions extends GuardModuleOptions {
+  readonly [AROUND]?: (guard: Guard) => Guard;
+}
+
+/** A guard with its name and what is known about it. */
+export class GuardRegistration {
+  readonly [BRAND] = true;
+  readonly guard: Guard;
+  readonly options: GuardOptions;
+  /** `'none'`: it has nowhere to keep runs. */
+  readonly starts: 'here' | 'elsewhere' | 'nowhere' | 'none';
+  private readonly startOptions: StartOptions;
+
+  /** @throws GuardError `invalid-argument`, as of `createGuard`. */
+  constructor(
+    readonly name: string,
+    given: AroundOptions,
+  ) {
+    const { start = true, [AROUND]: around, ...options } = given;
+    this.options = options;
+    const guard = createGuard(options);
+    this.guard = around === undefined ? guard : around(guard);
+    this.startOptions = typeof start === 'object' ? start : {};
+    this.starts = this.hasRuns ? startsOf(start) : 'none';
+  }
+
+  /** Whether there is a store for runs. */
+  get hasRuns(): boolean {
+    return this.options.runs !== undefined || this.options.state !== undefined;
+  }
+
+  /** Where locks and runs are kept, for people. */
+  get places(): string {
+    const { locks, runs, state } = this.options;
+    const kept = (runs ?? state)?.name;
+    return `locks in ${locks.name}, ${kept === undefined ? 'no runs' : `runs in ${kept}`}`;
+  }
+
+  /** @throws what `guard.start` throws: an application that cannot start its node does not come up. */
+  async start(): Promise<void> {
+    if (this.starts === 'here') await this.guard.start(this.startOptions);
+  }
+
+  /** Whether a value of the container is one, made by whichever build of this package. */
+  static is(value: unknown): value is GuardRegistration {
+    return typeof value === 'object' && value !== null && BRAND in value;
+  }
+}
+
+function startsOf(start: unknown): 'here' | 'elsewhere' | 'nowhere' {
+  if (start === 'elsewhere') return 'elsewhere';
+  if (typeof start === 'boolean') return start ? 'here' : 'nowhere';
+  if (typeof start === 'object' && start !== null) return 'here';
+  throw invalidArgument('start', start, `must be true, false, 'elsewhere' or the options of guard.start`);
+}
