@@ -10,8 +10,13 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 /** When it dies. */
 export type Moment = 'before' | 'under way' | 'after';
 
+/** A connection of `pg`, which answers by a promise, or of mysql2, which calls back. */
 interface Client {
   query(...all: unknown[]): unknown;
+}
+
+interface Pool {
+  on(event: string, seen: (client: Client) => void): void;
 }
 
 interface Input {
@@ -38,27 +43,32 @@ const main: WorkerMain<Input> = async ({ input, tell }) => {
       if (text === 'START TRANSACTION') inside = client;
       if (inside !== client) return query(...all);
       const at = statements.push(text);
-      die('before', at);
-      const answer = query(...all) as Promise<unknown>;
-      // The driver hands a message to the system at once; one turn later it has left this process for good.
-      setImmediate(() => setImmediate(() => die('under way', at)));
-      return answer.then((result) => {
+      const answered = (): void => {
         die('after', at);
         if (text === 'COMMIT') inside = undefined;
+      };
+      die('before', at);
+      const answer = query(...all.map((one) => (typeof one === 'function' ? calling(one, answered) : one)));
+      // The driver hands a message to the system at once; one turn later it has left this process for good.
+      setImmediate(() => setImmediate(() => die('under way', at)));
+      if (!(answer instanceof Promise)) return answer;
+      return answer.then((result: unknown) => {
+        answered();
         return result;
       });
     };
   }
 
   const dataSource = await new DataSource(options).initialize();
-  const { master } = dataSource.driver as unknown as {
-    master: { on(event: 'connect', seen: (client: Client) => void): void };
+  const driver = dataSource.driver as unknown as {
+    readonly master?: Pool;
+    readonly pool?: Pool;
+    obtainMasterConnection(): Promise<unknown>;
   };
-  master.on('connect', watch);
+  driver.master?.on('connect', watch);
+  driver.pool?.on('connection', watch);
   // The client that the pool had before it was watched, if there is one, is not used: it is taken until the end.
-  const [, giveBack] = await (
-    dataSource.driver as unknown as { obtainMasterConnection(): Promise<[unknown, () => void]> }
-  ).obtainMasterConnection();
+  const giveBack = releaseOf(await driver.obtainMasterConnection());
   const guard = createGuard({
     locks: typeormLocks(dataSource),
     runs: typeormRuns(dataSource),
@@ -76,4 +86,19 @@ const main: WorkerMain<Input> = async ({ input, tell }) => {
   await guard.close();
   await dataSource.destroy();
 };
+
+/** A function that is called back, after something else. */
+function calling(done: unknown, first: () => void): (...all: unknown[]) => unknown {
+  return (...all) => {
+    first();
+    return (done as (...all: unknown[]) => unknown)(...all);
+  };
+}
+
+/** How a connection is given back: `pg` says so beside it, mysql2 on it. */
+function releaseOf(taken: unknown): () => void {
+  if (Array.isArray(taken)) return taken[1] as () => void;
+  return () => (taken as { release(): void }).release();
+}
+
 export default main;
