@@ -78,6 +78,6 @@ function underJest(folder) {
     testMatch: ['<rootDir>/jest-check.ts'],
     transform: { '^.+\\.ts$': [require.resolve('@swc/jest'), swc] },
   };
-  const args = ['--config', JSON.stringify(config), '--ci', '--detectOpenHandles'];
+  const args = ['--config', JSON.stringify(config), '--ci'];
   return runNodeTool('jest/bin/jest.js', args, { cwd: folder, capture: true });
 }
