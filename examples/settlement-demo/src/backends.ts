@@ -5,7 +5,7 @@
 import { kvRuns, type LockBackend, type RunStore } from '@guard/core';
 import { etcdLocks, etcdState } from '@guard/etcd';
 import { fromIoredis, redisLocks, redisState } from '@guard/redis';
-import { startEtcd, startPostgres, startRedis } from '@guard/testing/servers';
+import { startEtcd, startMariadb, startPostgres, startRedis, type SqlServer } from '@guard/testing/servers';
 import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { Etcd3 } from 'etcd3';
 import { Redis } from 'ioredis';
@@ -23,6 +23,28 @@ interface Backend {
   /** Starts the server that it needs. */
   serve?(): Promise<{ readonly url: string; stop(): Promise<void> }>;
   open(ledger: DataSource, url: string): Opened | Promise<Opened>;
+}
+
+/** Both in tables of a database server, through a data source of its own. */
+function onServer(type: 'postgres' | 'mariadb', start: () => Promise<SqlServer>): Backend {
+  return {
+    serve: async () => {
+      const server = await start();
+      const source = await new DataSource({ type, url: server.url }).initialize();
+      await ensureSchema(source);
+      await source.destroy();
+      return server;
+    },
+    open: async (_, url) => {
+      const source = await new DataSource({ type, url }).initialize();
+      const [locks, runs] = [typeormLocks(source), typeormRuns(source)];
+      return {
+        locks: () => locks,
+        runs: () => runs,
+        end: () => void Promise.all([locks.close(), runs.close()]).finally(() => source.destroy()),
+      };
+    },
+  };
 }
 
 const BACKENDS = {
@@ -60,24 +82,8 @@ const BACKENDS = {
       };
     },
   },
-  postgres: {
-    serve: async () => {
-      const server = await startPostgres();
-      const source = await new DataSource({ type: 'postgres', url: server.url }).initialize();
-      await ensureSchema(source);
-      await source.destroy();
-      return server;
-    },
-    open: async (_, url) => {
-      const source = await new DataSource({ type: 'postgres', url }).initialize();
-      const [locks, runs] = [typeormLocks(source), typeormRuns(source)];
-      return {
-        locks: () => locks,
-        runs: () => runs,
-        end: () => void Promise.all([locks.close(), runs.close()]).finally(() => source.destroy()),
-      };
-    },
-  },
+  postgres: onServer('postgres', () => startPostgres()),
+  mariadb: onServer('mariadb', () => startMariadb()),
 } as const satisfies Record<string, Backend>;
 
 /** A backend that exists. */

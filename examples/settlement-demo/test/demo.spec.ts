@@ -42,6 +42,23 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     expect(readdirSync(folder)).toEqual([]);
   }, 120_000);
 
+  it.each(['redis', 'etcd'])(
+    'settles every occurrence once with locks and runs on %s',
+    async (backend) => {
+      const args = ['--json', '--backend', backend, '--occurrences', '8', '--seed', String(seed)];
+      const { code, output } = await ended(start(program, args));
+      expect({ code, output }).toMatchObject({ code: 0 });
+      const figures = JSON.parse(lastLine(output)) as Record<string, number>;
+      expect(figures).toMatchObject({ duplicates: 0, missed: 0, nodes: 3 });
+      expect(figures['completed']).toBe(figures['occurrences']);
+      expect(figures['occurrences']).toBeGreaterThanOrEqual(8);
+      expect(figures['takeovers']).toBeGreaterThanOrEqual(2);
+      expect(figures['refusedWrites']).toBeGreaterThanOrEqual(2);
+      expect(figures['balanceActual']).toBe(figures['balanceExpected']);
+    },
+    120_000,
+  );
+
   it('fails without the guard, and says what was doubled', async () => {
     const args = ['--json', '--unguarded', '--occurrences', '6', '--seed', String(seed)];
     const { code, output } = await ended(start(program, args));

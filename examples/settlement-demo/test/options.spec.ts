@@ -19,19 +19,19 @@ describe('the command line', () => {
   it.each([
     [
       ['--backend', 'oracle'],
-      "there is no backend 'oracle' in this version; there is: sqlite, redis, etcd, postgres",
+      "there is no backend 'oracle' in this version; there is: sqlite, redis, etcd, postgres, mariadb",
     ],
     [
       ['--locks', 'zookeeper'],
-      "there is no backend 'zookeeper' in this version; there is: sqlite, redis, etcd, postgres",
+      "there is no backend 'zookeeper' in this version; there is: sqlite, redis, etcd, postgres, mariadb",
     ],
     [
-      ['--runs', 'mariadb'],
-      "there is no backend 'mariadb' in this version; there is: sqlite, redis, etcd, postgres",
+      ['--runs', 'mysql'],
+      "there is no backend 'mysql' in this version; there is: sqlite, redis, etcd, postgres, mariadb",
     ],
     [
       ['--backend', 'constructor'],
-      "there is no backend 'constructor' in this version; there is: sqlite, redis, etcd, postgres",
+      "there is no backend 'constructor' in this version; there is: sqlite, redis, etcd, postgres, mariadb",
     ],
     [['--seed', '1.5'], "--seed takes a whole number from 0 to 2147483647, got '1.5'"],
     [['--seed', ''], "--seed takes a whole number from 0 to 2147483647, got ''"],
