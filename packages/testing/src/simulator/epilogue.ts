@@ -58,6 +58,10 @@ export class Epilogue {
     if (!plan.runs || plan.beyondAssumptions) return;
     for (const { workload } of this.cluster.members) workload.sweep();
     await this.#until('every run ends', () => this.books.runs.open(REGISTERED).length === 0);
+    await this.#until(
+      'every planned instant has its record',
+      () => this.books.occurrences.lacking().length === 0,
+    );
   }
 
   /** Every node takes every lock. */

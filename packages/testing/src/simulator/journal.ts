@@ -7,7 +7,7 @@ import type { World } from './world.js';
 
 /** The promises that a simulation watches. */
 export type WatchedPromise =
-  'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'L1' | 'L3' | 'L5' | 'fence' | 'port';
+  'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'S8' | 'L1' | 'L3' | 'L5' | 'fence' | 'port';
 
 /** A law that was broken. */
 export interface Violation {

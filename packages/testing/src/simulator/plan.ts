@@ -61,6 +61,8 @@ export interface PlanOptions {
    * Default: in every third seed.
    */
   readonly atOnce?: boolean;
+  /** `true`: where there are single runs, one of the tasks has a schedule. Default: in every fourth seed. */
+  readonly schedules?: boolean;
 }
 
 /** What a seed decided. */
@@ -77,6 +79,10 @@ export interface SeedPlan {
   readonly workers: number;
   /** Whether there are single runs. */
   readonly runs: boolean;
+  /** Whether a task has a schedule, beside the runs that are called. */
+  readonly schedules: boolean;
+  /** The period of that schedule. */
+  readonly periodMs: number;
   /** How often faults are planned, in leases. */
   readonly calmTtls: number;
 }
@@ -95,7 +101,7 @@ export function drawPlan(random: SeededRandom, options: PlanOptions): SeedPlan {
   if (beyondAssumptions) faults.add('data-loss').add('backend-step');
   else if (faults.has('data-loss')) faults.delete('backend-step');
   const keys = ['k0', 'k1', 'k2'].slice(0, random.integer(1, 3));
-  return {
+  const drawn = {
     nodes: options.nodes ?? 3,
     steps: options.steps ?? 300,
     faults,
@@ -108,4 +114,7 @@ export function drawPlan(random: SeededRandom, options: PlanOptions): SeedPlan {
     runs: chance(random, 0.5),
     calmTtls: random.pick([0.3, 1, 3] as const),
   };
+  // Not drawn either.
+  const schedules = drawn.runs && (options.schedules ?? random.seed % 4 === 1);
+  return { ...drawn, schedules, periodMs: 2 * drawn.ttlMs };
 }

@@ -6,6 +6,7 @@ import { currentLock, GuardError, type Run, type RunOutcome, type RunSettings, t
 import type { Books } from './books.js';
 import { callBounds } from './bounds.js';
 import type { Belief } from './laws/beliefs.js';
+import { SCHEDULED } from './laws/occurrences.js';
 import type { Call } from './laws/calls.js';
 import type { SimNode } from './node.js';
 import { between, chance } from './chance.js';
@@ -45,6 +46,7 @@ export class RunWork {
       this.#register('stubborn', { retry: { attempts: 3, backoff: { initial: ttlMs, jitter: 0.5 } } }),
       this.#register('undone', { onCrash: 'fail', compensate: () => this.#compensate() }),
     ];
+    if (stage.plan.schedules) this.#schedule();
   }
 
   /** Makes this process a node that goes on with what others left. */
@@ -84,6 +86,16 @@ export class RunWork {
   ): Task<string, string> {
     const options = { ...this.#settings, ...settings, key: (input: string) => input };
     return this.node.guard.task(name, options, (run) => this.#work(run));
+  }
+
+  /** A task that nobody calls. */
+  #schedule(): void {
+    const { periodMs } = this.stage.plan;
+    const catchUp = (['none', 'latest', { all: { max: 3 } }] as const)[
+      Math.floor(this.stage.random.seed / 4) % 3
+    ]!;
+    const options = { ...this.#settings, every: periodMs, catchUp };
+    this.node.guard.task(SCHEDULED, options, (run) => this.#work(run));
   }
 
   /** `own`: what the works of this very call did, where that is known. */

@@ -15,12 +15,13 @@ import { Journal, type Violation } from './journal.js';
 import { Beliefs } from './laws/beliefs.js';
 import { Calls } from './laws/calls.js';
 import { Entries } from './laws/entries.js';
+import { Occurrences, SCHEDULED } from './laws/occurrences.js';
 import { Runs } from './laws/runs.js';
 import { Nemesis } from './nemesis.js';
 import { drawPlan, type PlanOptions } from './plan.js';
 import { Server } from './server.js';
 import type { SimulatedCore, Stage } from './stage.js';
-import { fullLockKey, STATE_PREFIX } from './workload.js';
+import { fullLockKey, NAMESPACE, STATE_PREFIX } from './workload.js';
 import { World } from './world.js';
 
 /** What to play. */
@@ -73,12 +74,17 @@ async function play(stage: Stage, core: SimulatedCore): Promise<void> {
   );
   const calls = new Calls(stage, fullLockKey(''));
   const runs = new Runs(stage);
-  const entries = new Entries(stage, STATE_PREFIX, (write) => runs.written(write));
+  const occurrences = new Occurrences(stage, `${NAMESPACE}/run/t/${SCHEDULED}`);
+  const entries = new Entries(stage, STATE_PREFIX, (write) => {
+    runs.written(write);
+    if (plan.schedules) occurrences.written(write);
+  });
   const server = new Server(stage, core, calls, entries);
   const books: Books = {
     calls,
     entries,
     runs,
+    occurrences,
     grants: server.grants,
     beliefs: new Beliefs(stage, server.grants),
     booked: () => server.booked(),

@@ -14,6 +14,8 @@ export interface Mutant extends Mutation {
   readonly beyondAssumptions?: boolean;
   /** Whether to play with nodes that are answered at once. Default: in every third seed. */
   readonly atOnce?: boolean;
+  /** Whether a task has a schedule. Default: in every fourth seed. */
+  readonly schedules?: boolean;
   /** Where the race is rare: a seed from which it is met soon. Default 1. */
   readonly firstSeed?: number;
 }
@@ -24,11 +26,12 @@ const MAX_SEEDS = 1_000;
 /** Plays seeds until one kills the mutant, and that one with the real core. */
 export async function kill(mutant: Mutant): Promise<void> {
   const core = mutatedCore(mutant);
-  const { faults, title, firstSeed = 1, beyondAssumptions, atOnce } = mutant;
+  const { faults, title, firstSeed = 1, beyondAssumptions, atOnce, schedules } = mutant;
   const options = {
     ...(faults === undefined ? undefined : { faults }),
     ...(beyondAssumptions === undefined ? undefined : { beyondAssumptions }),
     ...(atOnce === undefined ? undefined : { atOnce }),
+    ...(schedules === undefined ? undefined : { schedules }),
   };
   for (let seed = firstSeed; seed < firstSeed + MAX_SEEDS; seed += 1) {
     const { violation } = await simulate({ seed, core, ...options });
