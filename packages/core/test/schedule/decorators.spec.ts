@@ -141,6 +141,22 @@ describe('[V1] [V17] a run key from the schedule that stands beside', () => {
     },
   );
 
+  test('[V17] in either order, what the scheduler of the framework reads is there, its expression unchanged', () => {
+    class Others {
+      @Interval(2_000)
+      @SingleRun()
+      async below(): Promise<void> {}
+    }
+    const { above, below, often } = Nightly.prototype;
+    const of = (key: string, method: unknown): unknown => Reflect.getMetadata(key, method as object);
+    expect(of('SCHEDULE_CRON_OPTIONS', above)).toEqual({ cronTime: '* * * * *', timeZone: 'Europe/Berlin' });
+    expect(of('SCHEDULE_CRON_OPTIONS', below)).toEqual({ cronTime: '* * * * *' });
+    expect(of('SCHEDULE_INTERVAL_OPTIONS', often)).toEqual({ timeout: 2_000 });
+    expect(of('SCHEDULE_INTERVAL_OPTIONS', Others.prototype.below)).toEqual({ timeout: 2_000 });
+    for (const method of [above, below, often, Others.prototype.below])
+      expect(scheduleBeside(method)).toBeDefined();
+  });
+
   test('[B141] @Interval: processes that started at different times are one series', async () => {
     let ended = false;
     const nodes = [0, 700, 1_300].map((offsetMs) => {
