@@ -1,6 +1,6 @@
 // How much each scenario plays: `quick` for a look within a minute for one backend, `full` for figures to quote.
-export function boundsOf(quick) {
-  return quick ? QUICK : FULL;
+export function boundsOf(quick, { sampleFactor = 1 }) {
+  return quick ? { ...QUICK, pairMs: QUICK.pairMs * sampleFactor } : FULL;
 }
 
 const THINK_MS = 10;
@@ -12,7 +12,7 @@ const QUICK = {
   concurrency: [1, 8, 64, 256],
   contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 220 }],
   expiry: { rounds: 1, ttlMs: 600 },
-  hold: { rounds: 1, ttlMs: 1_200, sizes: [100, 10_000] },
+  hold: { rounds: 1, ttlMs: 2_000, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 80, concurrency: 16 },
   start: { rounds: 5 },
 };

@@ -11,10 +11,10 @@ const AROUND_MS = 1_500;
 /** `{ backend, node, scenarios, expectedMs }` of each stage. */
 export async function planOf({ backend, contender, only, quick }) {
   const scenarios = chosen('--only', only, Object.keys(SCENARIOS));
-  const bounds = boundsOf(quick);
   const stages = [];
   for (const name of chosen('--backend', backend, BACKENDS)) {
-    const view = { ...(await loadBackend(name, contender)), bounds };
+    const loaded = await loadBackend(name, contender);
+    const view = { ...loaded, bounds: boundsOf(quick, loaded.backend) };
     const fitting = scenarios.filter(
       (scenario) => (view.backend.scenarios?.includes(scenario) ?? true) && SCENARIOS[scenario].fits(view),
     );

@@ -2,13 +2,13 @@
 // first round warms up and is thrown away.
 import { percentile } from './rows.mjs';
 
-/** Samples of each contender, in the order of the rounds; `play(name, warmingUp)` answers one. */
+/** Samples of each contender, in the order of the rounds; `play(name, round)` answers one, with -1 while it warms up. */
 export async function playRounds({ names, rounds, play, warmUp = true }) {
   const samples = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = warmUp ? -1 : 0; round < rounds; round += 1) {
     for (let turn = 0; turn < names.length; turn += 1) {
       const name = names[(turn + round + 1) % names.length];
-      const sample = await play(name, round < 0);
+      const sample = await play(name, round);
       if (round >= 0) samples[name].push(sample);
     }
   }

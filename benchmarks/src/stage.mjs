@@ -66,7 +66,7 @@ export function namesOf({ contenders, bounds }, scenario, takesPart = () => true
 /** Plays scenarios on a backend, and answers when all is closed again. */
 export async function playStage({ backend: name, scenarios, quick, seed, only }, say) {
   const { backend, ...players } = await loadBackend(name, only);
-  const bounds = boundsOf(quick);
+  const bounds = boundsOf(quick, backend);
   const server = await backend.startServer();
   const stage = new Stage({ backend, ...players, server, bounds, seed, say });
   try {

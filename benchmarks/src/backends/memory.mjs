@@ -7,6 +7,8 @@ export const memory = {
   name: 'memory',
   /** There is nothing that processes, or clients in one process, could share. */
   oneClient: true,
+  /** Its pairs take microseconds: what is not compiled yet, or not in the cache, would be most of a short sample. */
+  sampleFactor: 4,
   startServer: async () => ({ address: {}, pids: () => [], close: async () => undefined }),
 };
 

@@ -16,6 +16,7 @@ export const sqlite = {
   minTtlMs: 200,
   /** Processes of one machine share a file: how they do that is worth a look of its own. */
   processes: 4,
+  sampleFactor: 2,
   startServer,
 };
 

@@ -45,15 +45,16 @@ async function playCase(stage, { forMs, ...params }) {
   const samples = await playRounds({
     names,
     rounds,
-    play: async (name, warmingUp) => {
+    play: async (name, round) => {
       const processes = await open(stage, name, params);
       const startAt = machineMs() + 25 + forMs * RAMP;
       const window = { startAt, endAt: startAt + forMs };
-      const counting = warmingUp ? countWithin(stage.server, window) : undefined;
+      // When every client has done what it does but once.
+      const counting = round === rounds - 1 ? countWithin(stage.server, window) : undefined;
       const { holds, waiting } = await playOnce(stage, processes, { ...params, ...window, forMs });
       const counted = await counting;
       if (counted !== undefined) counts[name] = perHandover(counted, holds);
-      const measuresFloor = stage.server.floorMs !== undefined && !warmingUp && name === names[0];
+      const measuresFloor = stage.server.floorMs !== undefined && round >= 0 && name === names[0];
       if (measuresFloor) floors.push({ floor_ms: await stage.server.floorMs() });
       kept[name] = { holds, startAt };
       if (params.processes > KEEP) await stage.processes.endBeyond(1);
@@ -96,8 +97,8 @@ async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, e
 }
 
 /**
- * What the server counts within the window. That costs it something where it must tell every command, so it is done in the
- * round that warms up.
+ * What the server counts within the window. That costs it something where it must tell every command, so it is done in one
+ * round alone.
  */
 async function countWithin(server, { startAt, endAt }) {
   if (server.startCount === undefined) return undefined;

@@ -47,9 +47,9 @@ async function playCase(stage, names, processes, workers) {
   const samples = await playRounds({
     names,
     rounds,
-    play: async (name, warmingUp) => {
+    play: async (name, round) => {
       const sample = await play(name);
-      if (warmingUp && workers === 1) trips[name] = await tripsOf(stage, () => play(name, COUNTED));
+      if (round < 0 && workers === 1) trips[name] = await tripsOf(stage, () => play(name, COUNTED));
       stage.tick(forMs);
       return workers === 1
         ? { run_p50_ms: sample.p50, violations: sample.violations, failure: sample.failure }

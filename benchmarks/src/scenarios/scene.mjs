@@ -86,6 +86,8 @@ export class Scene {
     const { holder, next } = this.#answers;
     const enteredAt = next?.enteredAt;
     const lost = holder?.lostAt;
+    // A lease that nobody renews began with the grant.
+    const since = this.#parts.stage.contenders[this.name].renews ? from : this.#entered.holderAt;
     const overlap = holder === undefined ? undefined : overlapMs(holder.spans, next?.spans ?? []);
     const refused = this.#writes.filter(
       ({ role, refused: no, late }) => role === 'holder' && late && no,
@@ -93,7 +95,7 @@ export class Scene {
     if (enteredAt === undefined) this.#notes.push('the next did not get the lock while anybody watched');
     return {
       ...(enteredAt !== undefined && !fault.keeps && enteredAt > from
-        ? { takeover_ms: enteredAt - from }
+        ? { takeover_ms: enteredAt - since }
         : {}),
       ...(overlap === undefined ? {} : { overlap_ms: overlap }),
       ...(back === undefined ? {} : { refused_writes: refused }),

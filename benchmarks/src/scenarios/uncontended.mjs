@@ -20,9 +20,9 @@ export const uncontended = {
     const samples = await playRounds({
       names,
       rounds,
-      play: async (name, warmingUp) => {
+      play: async (name, round) => {
         const contender = await stage.processes.get(name);
-        const forMs = pairMs * 2 * (warmingUp ? WARM_UP : 1);
+        const forMs = pairMs * 2 * (round < 0 ? WARM_UP : 1);
         const sample = await contender.call('pairs', { forMs });
         stage.tick(forMs);
         return { ...sample, pair_p50_ms: sample.p50, pair_p99_ms: sample.p99 };
