@@ -1,13 +1,19 @@
-import ts from 'typescript';
-import { everyNode, parse, sample, testSources, where } from './support/source.js';
+import { parse, sample, testSources } from './support/source.js';
+import { earlyEnds, idleTests, switchedTests } from './support/test-rules.js';
 
-const RUNNERS = ['it', 'test', 'describe'];
-const SWITCHES = ['only', 'skip', 'todo', 'failing'];
-const SHORT_FORMS = ['fit', 'fdescribe', 'xit', 'xtest', 'xdescribe'];
+const files = testSources().map(parse);
 
 describe('tests', () => {
   it('has no focused, skipped or planned tests', () => {
-    expect(testSources().flatMap((source) => switchedTests(parse(source)))).toEqual([]);
+    expect(files.flatMap(switchedTests)).toEqual([]);
+  });
+
+  it('expects something in every one of them', () => {
+    expect(files.flatMap(idleTests)).toEqual([]);
+  });
+
+  it('lets none of them end early', () => {
+    expect(files.flatMap(earlyEnds)).toEqual([]);
   });
 
   it.each([
@@ -16,21 +22,29 @@ describe('tests', () => {
     "it.todo('x')",
     "xit('x', f)",
     "it.skip.each([1])('x', f)",
+    "it['skip']('x', f)",
+    'const { skip } = it;',
+    'const { skip: later } = test;',
+    'const maybe = process.env.X ? it : it.skip;',
   ])('sees %s', (text) => expect(switchedTests(sample(text))).toHaveLength(1));
 
   it('lets a contract suite have the function that reports a case as skipped', () => {
     expect(switchedTests(sample('describeLockBackend({ skip: it.skip })'))).toEqual([]);
   });
-});
 
-function switchedTests(file: ts.SourceFile): string[] {
-  const problems: string[] = [];
-  everyNode(file, (node) => {
-    if (!ts.isCallExpression(node) || ts.isCallExpression(node.expression)) return;
-    const [name = '', ...members] = node.expression.getText(file).split('.');
-    const switched = RUNNERS.includes(name) && members.some((member) => SWITCHES.includes(member));
-    if (!switched && !SHORT_FORMS.includes(name)) return;
-    problems.push(`${where(file, node)}: ${node.expression.getText(file)}; every test runs, or is deleted`);
+  it.each(["it('x', () => {})", "test.each([1])('x', async () => { await call(); })"])(
+    'sees that %s is idle',
+    (text) => expect(idleTests(sample(text))).toHaveLength(1),
+  );
+
+  it.each([
+    "it('x', () => expect(1).toBe(1))",
+    "function holds() { expect(1).toBe(1); } it('x', () => { holds(); })",
+    "it('x', async () => { await expectLost(lock); })",
+  ])('sees that %s is not', (text) => expect(idleTests(sample(text))).toEqual([]));
+
+  it('sees a test that ends before it expects anything', () => {
+    const text = "it('x', () => { if (!server) return; expect(1).toBe(1); })";
+    expect(earlyEnds(sample(text))).toHaveLength(1);
   });
-  return problems;
-}
+});

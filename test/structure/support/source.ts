@@ -50,10 +50,15 @@ export function librarySources(): Source[] {
   return packageNames().flatMap((name) => filesUnder(`packages/${name}/src`, '.ts'));
 }
 
-/** The test code of every package and of the repository, without these structure tests. */
+/** The test code of every package, of the examples and of the repository. */
 export function testSources(): Source[] {
-  const own = filesUnder('test', '.ts').filter(({ path }) => !path.startsWith('test/structure/'));
-  return [...packageNames().flatMap((name) => filesUnder(`packages/${name}/test`, '.ts')), ...own];
+  const own = filesUnder('test', '.ts').filter(({ path }) => !path.startsWith('test/consumers/'));
+  const examples = filesUnder('examples', '.ts').filter(({ path }) => /^examples\/[^/]+\/test\//.test(path));
+  return [
+    ...packageNames().flatMap((name) => filesUnder(`packages/${name}/test`, '.ts')),
+    ...examples,
+    ...own,
+  ];
 }
 
 /** A skeleton is a package whose barrel exports nothing yet. */

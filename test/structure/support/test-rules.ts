@@ -1,0 +1,125 @@
+/**
+ * Rules about tests: every one runs, and shows something. Each rule answers with what it found in one file.
+ */
+import ts from 'typescript';
+import { everyNode, where } from './source.js';
+
+const RUNNERS = ['it', 'test', 'describe'];
+const SWITCHES = ['only', 'skip', 'todo', 'failing', 'fails', 'skipIf', 'runIf'];
+const SHORT_FORMS = ['fit', 'fdescribe', 'xit', 'xtest', 'xdescribe'];
+
+/** Tests that are focused, skipped or planned, in whatever way it is written. */
+export function switchedTests(file: ts.SourceFile): string[] {
+  const problems: string[] = [];
+  everyNode(file, (node) => {
+    const found = switchOf(node);
+    if (found === undefined || isReportOfSkips(node)) return;
+    problems.push(`${where(file, node)}: ${found}; every test runs, or is deleted`);
+  });
+  return problems;
+}
+
+/**
+ * Tests in which nothing can fail but by throwing: no `expect` and no waiting for something (which fails in the end),
+ * neither in the test, nor in a function of its file; a helper of the tests is taken to expect something.
+ */
+export function idleTests(file: ts.SourceFile): string[] {
+  const asserting = assertingFunctions(file);
+  return testBodies(file)
+    .filter((body) => !asserts(body, asserting))
+    .map((body) => `${where(file, body)}: this test expects nothing`);
+}
+
+/** Tests that may end before they have expected anything. */
+export function earlyEnds(file: ts.SourceFile): string[] {
+  const problems: string[] = [];
+  for (const body of testBodies(file)) {
+    if (!ts.isBlock(body)) continue;
+    for (const statement of body.statements) {
+      if (/\bexpect/.test(statement.getText(file))) break;
+      if (ts.isIfStatement(statement) && endsIn(statement.thenStatement)) {
+        problems.push(`${where(file, statement)}: a test that ends here shows nothing; say so in its title`);
+      }
+    }
+  }
+  return problems;
+}
+
+function switchOf(node: ts.Node): string | undefined {
+  const isRunner = (part: ts.Node): boolean => RUNNERS.includes(part.getText().split('.')[0] ?? '');
+  if (ts.isPropertyAccessExpression(node) && SWITCHES.includes(node.name.text) && isRunner(node.expression)) {
+    return node.getText();
+  }
+  if (ts.isElementAccessExpression(node) && isRunner(node.expression)) return node.getText();
+  if (ts.isVariableDeclaration(node) && ts.isObjectBindingPattern(node.name) && node.initializer) {
+    const names = node.name.elements.map(({ propertyName, name }) => (propertyName ?? name).getText());
+    if (isRunner(node.initializer) && names.some((name) => SWITCHES.includes(name))) return node.getText();
+  }
+  const isShort = ts.isCallExpression(node) && SHORT_FORMS.includes(node.expression.getText());
+  return isShort ? node.expression.getText() : undefined;
+}
+
+/** A contract suite is given the function by which it reports a case that a backend cannot have. */
+function isReportOfSkips(node: ts.Node): boolean {
+  return ts.isPropertyAssignment(node.parent) && node.parent.name.getText() === 'skip';
+}
+
+/** The functions that are handed to `it` and `test`, also by way of `.each`. */
+function testBodies(file: ts.SourceFile): ts.ConciseBody[] {
+  const bodies: ts.ConciseBody[] = [];
+  everyNode(file, (node) => {
+    if (!ts.isCallExpression(node) || !/^(it|test)\b/.test(node.expression.getText())) return;
+    const last = node.arguments.find((part) => ts.isArrowFunction(part) || ts.isFunctionExpression(part));
+    if (last !== undefined) bodies.push(last.body);
+  });
+  return bodies;
+}
+
+/** Names of the functions of a file in which something is expected, or which call one. */
+function assertingFunctions(file: ts.SourceFile): Set<string> {
+  const functions = new Map<string, ts.Node>();
+  everyNode(file, (node) => {
+    if (ts.isFunctionDeclaration(node) && node.name && node.body) functions.set(node.name.text, node.body);
+    if (ts.isMethodDeclaration(node) && node.body) functions.set(node.name.getText(), node.body);
+    if (ts.isVariableDeclaration(node) && node.initializer && ts.isArrowFunction(node.initializer)) {
+      functions.set(node.name.getText(), node.initializer.body);
+    }
+  });
+  const found = new Set(importedHelpers(file));
+  for (let before = -1; before < found.size;) {
+    before = found.size;
+    for (const [name, body] of functions) if (asserts(body, found)) found.add(name);
+  }
+  return found;
+}
+
+function importedHelpers(file: ts.SourceFile): string[] {
+  return file.statements.flatMap((statement) => {
+    if (!ts.isImportDeclaration(statement) || !isHelper(statement.moduleSpecifier.getText())) return [];
+    const names = statement.importClause?.namedBindings;
+    return names && ts.isNamedImports(names) ? names.elements.map(({ name }) => name.text) : [];
+  });
+}
+
+/** A file beside the tests. */
+function isHelper(specifier: string): boolean {
+  return /^'\.\.?\//.test(specifier) && !specifier.includes('/src/');
+}
+
+function asserts(body: ts.Node, asserting: ReadonlySet<string>): boolean {
+  let found = false;
+  const look = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && (/^(expect|assert|until|seen)/.test(node.text) || asserting.has(node.text)))
+      found = true;
+    if (!found) ts.forEachChild(node, look);
+  };
+  look(body);
+  return found;
+}
+
+function endsIn(statement: ts.Statement): boolean {
+  return (
+    ts.isReturnStatement(statement) ||
+    (ts.isBlock(statement) && statement.statements.some(ts.isReturnStatement))
+  );
+}
