@@ -9,8 +9,8 @@ import { run } from './run.mjs';
 
 /** It is tested in projects of its own, with each version of Nest: `nest-consumers.mjs`. */
 const IN_PROJECTS_OF_ITS_OWN = '@guard/nestjs';
-/** Peers that no application here installs: one is built for minutes, the other is loaded only for containers. */
-const NOT_INSTALLED = ['better-sqlite3', 'testcontainers'];
+/** A peer that no application here installs: it is loaded only for containers. */
+const NOT_INSTALLED = ['testcontainers'];
 
 /** `{ folder, specifiers }`: where it is, and every subpath that can be imported there; null where that failed. */
 export async function makeConsumer() {

@@ -10,7 +10,7 @@ interface Tested {
 }
 
 /** Libraries that tests reach by another road than an import of their name. */
-const LOADED_BY_NAME = ['better-sqlite3', 'testcontainers'];
+const LOADED_BY_NAME = ['testcontainers'];
 
 const peers = packageNames().flatMap((name) =>
   Object.entries(manifest(`packages/${name}`).peerDependencies ?? {})
