@@ -4,12 +4,13 @@
  */
 import { EntitySchema, type EntitySchemaColumnOptions, type EntitySchemaOptions } from 'typeorm';
 import { checkOptions, invalidArgument } from '@guard/core';
+import { entityOnMariadb } from './mariadb/entities.js';
 import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
 
 /** Options of `guardEntities`. */
 export interface EntityOptions extends TableOptions {
   /** The `type` of the data source: entities say how their columns are made. Default `'better-sqlite3'`. */
-  readonly type?: 'better-sqlite3' | 'postgres';
+  readonly type?: 'better-sqlite3' | 'postgres' | 'mariadb' | 'mysql';
 }
 
 /** A run. `version`, `open` and `pruned` are Guard's own; `record` is the whole record as JSON. */
@@ -89,7 +90,7 @@ export interface FenceRow {
   readonly token: number | string;
 }
 
-const TYPES: readonly string[] = ['better-sqlite3', 'postgres'];
+const TYPES: readonly string[] = ['better-sqlite3', 'postgres', 'mariadb', 'mysql'];
 
 /** One entity for each table. */
 export interface GuardEntities {
@@ -115,8 +116,10 @@ export function guardEntities(options: EntityOptions = {}): GuardEntities {
   const { type = 'better-sqlite3', schema } = options;
   if (!TYPES.includes(type)) throw invalidArgument('type', type, `must be one of ${TYPES.join(', ')}`);
   const names = tableNames(options);
-  const made = <T>(entity: EntitySchemaOptions<T>): EntitySchema<T> =>
-    new EntitySchema<T>(type === 'postgres' ? onPostgres(entity, schema) : entity);
+  const made = <T>(entity: EntitySchemaOptions<T>): EntitySchema<T> => {
+    if (type === 'better-sqlite3') return new EntitySchema<T>(entity);
+    return new EntitySchema<T>(type === 'postgres' ? onPostgres(entity, schema) : entityOnMariadb(entity));
+  };
   return {
     run: made(runEntity(names.run)),
     runEvent: made<RunEventRow>({

@@ -4,9 +4,9 @@
  */
 import { ensureSchema, guardEntities, typeormLocks, typeormRuns, typeormState } from '@guard/typeorm';
 import type { StateWrite } from '@guard/core';
-import { startTcpProxy } from '@guard/testing';
 import type { DataSource } from 'typeorm';
-import { ask, claim, look, release } from '../support/locking.js';
+import { ask, claim, look } from '../support/locking.js';
+import { describeLostAnswers } from '../support/lost-answer-cases.js';
 import type { Place } from '../support/place-on-server.js';
 import { newSchema, onPostgres } from '../support/postgres.js';
 import { created, line, moved, NAMESPACE, record } from '../support/running.js';
@@ -94,51 +94,7 @@ describe('writes on Postgres', () => {
   });
 });
 
-describe('an answer that was lost on its way from Postgres', () => {
-  /** The stores behind a line on which a test can lose what the server says. */
-  async function behindProxy() {
-    const { hostname, port } = new URL(place.url);
-    const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
-    opened.push(() => proxy.close());
-    const url = new URL(place.url);
-    [url.hostname, url.port] = [proxy.host, String(proxy.port)];
-    const source = await place.dataSource({ url: String(url), poolSize: 1 });
-    return { proxy, source };
-  }
-
-  it('[S4] [V29] is settled by sending again: the claim, the write and the run know themselves', async () => {
-    const { proxy, source } = await behindProxy();
-    const [locks, state, runs] = [typeormLocks(source), typeormState(source), typeormRuns(source)];
-    await source.query('SELECT 1');
-    const wanted = claim({ ttlMs: 30_000 });
-    const write = wish('s/k', '1', { expect: 'absent' });
-    const [run, event] = [record('k'), line('created')];
-    const lost = async <T>(work: () => Promise<T>): Promise<T> => {
-      const loss = proxy.loseReply({ then: 'reset', matches: (request) => request.includes('guard_') });
-      const answer = await work();
-      await loss.happened;
-      return answer;
-    };
-    expect(await lost(() => ask(locks, wanted))).toMatchObject({ status: 'failed' });
-    const answer = await ask(locks, wanted);
-    expect(answer).toMatchObject({ status: 'granted' });
-    expect(await lost(() => state.write([write]))).toMatchObject([{ status: 'failed' }]);
-    expect(await state.write([write])).toMatchObject([{ status: 'written' }]);
-    expect(await lost(() => runs.create(NAMESPACE, run, event))).toMatchObject({ status: 'failed' });
-    const stored = await created(runs, run, event);
-    const move = line('completed', { from: 'pending', to: 'completed' });
-    const done = { ...run, state: 'completed', finishedAtMs: 5 } as typeof run;
-    expect(await lost(() => runs.transition(NAMESPACE, stored.version, done, move))).toMatchObject({
-      status: 'failed',
-    });
-    expect(await runs.transition(NAMESPACE, stored.version, done, move)).toMatchObject({ status: 'moved' });
-    expect(await runs.events(NAMESPACE, run)).toHaveLength(2);
-    const token = (answer as { token: bigint }).token;
-    expect(await release(locks, { key: wanted.key, claim: wanted.id, session: wanted.session, token })).toBe(
-      'released',
-    );
-  });
-});
+describeLostAnswers('Postgres', () => place);
 
 describe('the tables of runs on Postgres', () => {
   it('are what TypeORM would make of the entities: nothing to synchronise, and they can be queried', async () => {
