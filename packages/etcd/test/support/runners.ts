@@ -6,10 +6,15 @@
 import { sideBySide } from '@guard/testing';
 
 const runner = { describe, it: it.concurrent, skip: it.skip };
+// As they are written, cases are long and heavy: two that run beside each other are no load that makes the others late.
+const isFull = process.env['GUARD_PROFILE'] === 'full';
 const isOfGuards = (title: string): boolean => title.startsWith('guard on ');
 
 /** The cases of the port alone. */
-export const portCases = sideBySide(runner, { atATime: 12, suites: (title) => !isOfGuards(title) });
+export const portCases = sideBySide(runner, {
+  atATime: isFull ? 2 : 12,
+  suites: (title) => !isOfGuards(title),
+});
 
 /** The cases of guards alone. */
-export const guardCases = sideBySide(runner, { atATime: 4, suites: isOfGuards });
+export const guardCases = sideBySide(runner, { atATime: isFull ? 2 : 4, suites: isOfGuards });
