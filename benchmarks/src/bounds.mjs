@@ -1,6 +1,8 @@
 // How much each scenario plays: `quick` for a look within a minute for one backend, `full` for figures to quote.
-export function boundsOf(quick, { sampleFactor = 1 }) {
-  return quick ? { ...QUICK, pairMs: QUICK.pairMs * sampleFactor } : FULL;
+export function boundsOf(quick, { sampleFactor = 1, handoverFactor = 1 }) {
+  if (!quick) return FULL;
+  const contention = QUICK.contention.map((each) => ({ ...each, forMs: each.forMs * handoverFactor }));
+  return { ...QUICK, pairMs: QUICK.pairMs * sampleFactor, contention };
 }
 
 const THINK_MS = 10;
@@ -10,7 +12,7 @@ const QUICK = {
   rounds: 5,
   pairMs: 25,
   concurrency: [1, 8, 64, 256],
-  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 220 }],
+  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 160 }],
   expiry: { rounds: 1, ttlMs: 600 },
   hold: { rounds: 1, ttlMs: 2_000, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 80, concurrency: 16 },
@@ -20,19 +22,19 @@ const QUICK = {
 const FULL = {
   quick: false,
   rounds: 5,
-  pairMs: 1_000,
+  pairMs: 600,
   concurrency: [1, 8, 64, 256],
   contention: [
-    { processes: 1, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 3_000 },
-    { processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 3_000 },
-    { processes: 16, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 3_000 },
-    { processes: 4, waiters: 64, holdMs: 2, thinkMs: THINK_MS, forMs: 3_000 },
+    { processes: 1, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 2_000 },
+    { processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 2_000 },
+    { processes: 16, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 2_000 },
+    { processes: 4, waiters: 64, holdMs: 2, thinkMs: THINK_MS, forMs: 2_000 },
     { processes: 1, waiters: 16, holdMs: 0, thinkMs: THINK_MS, forMs: 2_000 },
-    { processes: 1, waiters: 16, holdMs: 20, thinkMs: THINK_MS, forMs: 3_000 },
+    { processes: 1, waiters: 16, holdMs: 20, thinkMs: THINK_MS, forMs: 2_000 },
     { processes: 1, waiters: 16, holdMs: 2, thinkMs: 0, forMs: 2_000 },
   ],
   expiry: { rounds: 5, ttlMs: 3_000 },
-  hold: { rounds: 5, ttlMs: 30_000, sizes: [100, 10_000] },
+  hold: { rounds: 5, ttlMs: 10_000, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 1_000, concurrency: 16 },
   start: { rounds: 9 },
 };

@@ -6,8 +6,8 @@ import { startWorker } from '@guard/testing';
 const WORKER = join(import.meta.dirname, 'worker.mjs');
 
 export class ContenderProcess {
-  /** Hears what comes by itself. */
-  onEvent = () => undefined;
+  /** Who hears what comes by itself, by the name that it carries. */
+  listeners = new Map();
   #worker;
   #calls = new Map();
   #lastId = 0;
@@ -67,7 +67,7 @@ export class ContenderProcess {
     try {
       for (;;) {
         const message = await this.#worker.next();
-        if (message.id === undefined) this.onEvent(message);
+        if (message.id === undefined) this.listeners.get(message.name)?.(message);
         else this.#settle(message);
       }
     } catch (error) {

@@ -17,6 +17,8 @@ export const etcd = {
   /** A lease is a second longer than the ttl, and etcd looks for ended ones every half second. */
   slackMs: 2_600,
   hasServer: true,
+  /** A write waits for the disk: a short round would see too few hand-overs. */
+  handoverFactor: 2,
   hasLeader: true,
   /** It keeps the names of deleted keys until a compaction: does a lock grow slower with its claims? */
   remembers: 1_000,

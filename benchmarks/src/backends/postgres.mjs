@@ -21,6 +21,8 @@ export const postgres = {
   node: 22,
   minTtlMs: 200,
   hasServer: true,
+  /** A commit waits for the disk: a short round would see too few hand-overs. */
+  handoverFactor: 2,
   startServer,
 };
 

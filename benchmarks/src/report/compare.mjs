@@ -26,7 +26,7 @@ export function changesOf(old, now) {
   return now.rows
     .flatMap((row) => {
       const { scenario, backend, contender, metric, params } = row;
-      const [before] = rowsWhere(old.rows, { scenario, backend, contender, metric, params });
+      const before = sameCase(rowsWhere(old.rows, { scenario, backend, contender, metric }), params);
       if (before === undefined || (row.min <= before.max && before.min <= row.max)) return [];
       const factor = row.value / before.value;
       if (Math.abs(factor - 1) < NOISE) return [];
@@ -40,8 +40,12 @@ export function changesOf(old, now) {
 function besideRaw(old, now, before, row) {
   if (row.contender === 'raw') return undefined;
   const { scenario, backend, metric, params } = row;
-  const query = { scenario, backend, metric, params, contender: 'raw' };
-  const [[rawBefore], [rawNow]] = [rowsWhere(old.rows, query), rowsWhere(now.rows, query)];
+  const query = { scenario, backend, metric, contender: 'raw' };
+  const [rawBefore, rawNow] = [old, now].map(({ rows }) => sameCase(rowsWhere(rows, query), params));
   if (rawBefore === undefined || rawNow === undefined) return undefined;
   return { before: timesOf(before, rawBefore), now: timesOf(row, rawNow) };
+}
+
+function sameCase(rows, params) {
+  return rows.find((row) => paramsText(row.params) === paramsText(params));
 }

@@ -22,14 +22,19 @@ export function printSummary(report) {
   const columns = lines.map(({ what, guard, raw, best }) => [
     what,
     short(guard.value),
-    raw === undefined ? '-' : `${short(raw.value)} (${raw.times.toFixed(2)} x)`,
-    best === undefined ? '-' : `${short(best.value)} (${best.times.toFixed(2)} x) ${best.contender}`,
+    raw === undefined ? '-' : `${short(raw.value)} (${times(raw)})`,
+    best === undefined ? '-' : `${short(best.value)} (${times(best)}) ${best.contender}`,
   ]);
   const widths = [0, 1, 2].map((n) => Math.max(...columns.map((line) => line[n].length)));
   for (const [what, guard, raw, best] of columns)
     console.log(
       `  ${what.padEnd(widths[0])}  ${guard.padStart(widths[1])}  ${raw.padStart(widths[2])}  ${best}`,
     );
+}
+
+/** Nothing beside something is no number of times. */
+function times(row) {
+  return Number.isFinite(row.times) ? `${row.times.toFixed(2)} x` : 'guard has none';
 }
 
 /** `{ what, guard, raw?, best? }` of each scenario and case. */

@@ -8,7 +8,9 @@ export function printTargets(report) {
   if (verdicts.length === 0) return;
   console.log('\ntargets');
   for (const { text, value, sign, limit, met } of verdicts)
-    console.log(`  ${met ? 'met   ' : 'MISSED'}  ${text}: ${value.toFixed(2)} ${sign} ${limit}`);
+    console.log(
+      `  ${met ? 'met   ' : 'MISSED'}  ${text}: ${value.toFixed(2)} ${sign} ${Math.round(limit * 1_000) / 1_000}`,
+    );
 }
 
 /** `{ text, value, sign, limit, met }` of each target that this report can judge. */

@@ -8,6 +8,8 @@ import { namesOf } from '../stage.mjs';
 import { machineMs } from '../workloads/contend.mjs';
 
 const SCENARIO = 'contention';
+/** Two start at once. */
+const START_MS = 200;
 /** More processes than this are not kept between two plays: their memory is needed. */
 const KEEP = 4;
 /** The start together, and the last hold. */
@@ -21,7 +23,7 @@ export const contention = {
   expectedMs: (view) =>
     casesOf(view).reduce((sum, each) => {
       const names = namesOf(view, SCENARIO, ({ waits }) => waits);
-      const processes = names.length * each.processes * 350;
+      const processes = names.length * each.processes * START_MS;
       return sum + names.length * (view.bounds.rounds + 1) * (each.forMs * (1 + RAMP) + SLACK_MS) + processes;
     }, 0),
   play: async (stage) => {
@@ -41,7 +43,7 @@ async function playCase(stage, { forMs, ...params }) {
   const counts = {};
   const floors = [];
   await Promise.all(names.map((name) => (params.processes <= KEEP ? open(stage, name, params) : undefined)));
-  stage.tick(names.length * params.processes * 350);
+  stage.tick(names.length * params.processes * START_MS);
   const samples = await playRounds({
     names,
     rounds,

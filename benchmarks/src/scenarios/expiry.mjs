@@ -13,13 +13,16 @@ const START_MS = 700;
 export const expiry = {
   fits: (view) => !view.backend.oneClient && namesOf(view, SCENARIO, takesPart).length > 0,
   expectedMs: (view) =>
-    view.bounds.expiry.rounds * faultsOf(view).reduce((sum, fault) => sum + expectedMs(view, fault), 0),
+    view.bounds.expiry.rounds * groupsOf(view).reduce((sum, group) => sum + longest(view, group), 0),
   play: async (stage) => {
     await stage.processes.endBeyond(2);
     const names = stage.names(SCENARIO, takesPart);
     const samples = new Map();
     for (let round = 0; round < stage.bounds.expiry.rounds; round += 1) {
-      for (const fault of faultsOf(stage)) await playFault(stage, { names, fault, round, samples });
+      for (const group of groupsOf(stage)) {
+        await Promise.all(group.map((fault) => playFault(stage, { names, fault, round, samples })));
+        stage.tick(longest(stage, group));
+      }
     }
     for (const { fault, terms, each } of samples.values())
       stage.add(SCENARIO, each, { fault: fault.name, ttlMs: terms.ttlMs });
@@ -32,9 +35,18 @@ function takesPart({ holds }) {
   return holds === true;
 }
 
-function faultsOf({ backend, server }) {
-  // Before there is a server, the plan takes all that the backend has.
-  return FAULTS.filter((fault) => fault.fits({ backend, server }));
+/** Faults one after the other, but for those that can be played at once. */
+function groupsOf(view) {
+  const groups = new Map();
+  for (const fault of FAULTS.filter(({ fits }) => fits(view))) {
+    const name = fault.together ?? fault.name;
+    groups.set(name, [...(groups.get(name) ?? []), fault]);
+  }
+  return [...groups.values()];
+}
+
+function longest(view, group) {
+  return Math.max(...group.map((fault) => expectedMs(view, fault)));
 }
 
 function termsOf({ backend, bounds }, fault) {
@@ -74,7 +86,6 @@ async function playFault(stage, { names, fault, round, samples }) {
     await Promise.all(scenes.map((scene) => scene.close()));
     await proxy?.close();
     if (server !== stage.server) await server.close();
-    stage.tick(expectedMs(stage, fault));
   }
 }
 

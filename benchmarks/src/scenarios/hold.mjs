@@ -29,7 +29,7 @@ function takesPart({ holds, renews }) {
 
 /** Some room above the smallest ttl of the backend: ten thousand locks take a while to be taken. */
 function ttlOf({ backend, bounds }) {
-  return Math.max(bounds.hold.ttlMs, 2 * (backend.minTtlMs ?? 0));
+  return Math.max(bounds.hold.ttlMs, 1.5 * (backend.minTtlMs ?? 0));
 }
 
 async function playSize(stage, size) {

@@ -24,13 +24,13 @@ export class Scene {
 
   /** The processes of both. */
   async open() {
-    const { stage, fault } = this.#parts;
+    const { stage, fault, round } = this.#parts;
     [this.#holder, this.#next] = await stage.processes.several(this.name, 2);
     for (const [role, process] of [
       ['holder', this.#holder],
       ['next', this.#next],
     ]) {
-      process.onEvent = (event) => this.#hear(role, event);
+      process.listeners.set(`${fault.name}.${round}`, (event) => this.#hear(role, event));
       this.#entered[role] = new Promise((resolve) => (this.#entered[`${role}Now`] = resolve));
     }
     if (fault.wallShiftMs !== undefined) this.#next.shiftWallClock(fault.wallShiftMs);

@@ -4,7 +4,7 @@ import { namesOf } from '../stage.mjs';
 
 const SCENARIO = 'uncontended';
 /** Until a process of a contender is up; two of them start at once. */
-const START_MS = 350;
+const START_MS = 200;
 /** How much longer the round is that warms up: what is not compiled yet says nothing about a process that runs for days. */
 const WARM_UP = 4;
 
