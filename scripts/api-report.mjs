@@ -1,5 +1,5 @@
 // Writes packages/X/api.md: every name that a package exports, subpath by subpath, with its declaration, sorted, without
-// comments. A change of the public surface is then visible in review. `--check` compares instead. Needs a build.
+// comments; then the declarations that those lead to and that have no name for the outside. A change of the public surface is then visible in review. `--check` compares instead. Needs a build.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import ts from 'typescript';
@@ -51,19 +51,58 @@ function namesOf(folder, barrel) {
   const checker = program.getTypeChecker();
   const module = checker.getSymbolAtLocation(program.getSourceFile(barrel));
   const symbols = module ? checker.getExportsOfModule(module) : [];
-  const entries = symbols
-    .map((symbol) => ({ name: symbol.name, text: declarationOf(symbol, checker, folder) }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-  return entries.map(({ name, text }) => `## ${name}\n\n\`\`\`ts\n${text}\n\`\`\`\n`).join('\n');
+  const exported = symbols.map((symbol) => ({ name: symbol.name, symbol: original(symbol, checker) }));
+  const reached = reachedFrom(exported, checker, folder);
+  const list = (entries) =>
+    entries
+      .map(({ name, symbol }) => ({ name, text: declarationOf(name, symbol, folder) }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ name, text }) => `## ${name}\n\n\`\`\`ts\n${text}\n\`\`\`\n`)
+      .join('\n');
+  return reached.length === 0 ? list(exported) : `${list(exported)}\n# Reached from them\n\n${list(reached)}`;
 }
 
-function declarationOf(symbol, checker, folder) {
-  const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
-  return (target.declarations ?? [])
+/** What the declarations of `exported` name, and what that names, as far as it is this package's and not exported. */
+function reachedFrom(exported, checker, folder) {
+  const seen = new Set(exported.map(({ symbol }) => symbol));
+  const reached = [];
+  const look = (node) => {
+    if (ts.isIdentifier(node)) {
+      const symbol = original(checker.getSymbolAtLocation(node), checker);
+      if (symbol && !seen.has(symbol) && isOwnDeclaration(symbol, folder)) {
+        seen.add(symbol);
+        reached.push({ name: symbol.name, symbol });
+        symbol.declarations.forEach(look);
+      }
+    }
+    if (!isPrivate(node)) ts.forEachChild(node, look);
+  };
+  for (const { symbol } of exported) {
+    for (const declaration of symbol.declarations ?? []) if (isOwn(declaration, folder)) look(declaration);
+  }
+  return reached;
+}
+
+function original(symbol, checker) {
+  return symbol && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+}
+
+/** Types, classes, functions and constants; not their members and parameters, which stand in them. */
+function isOwnDeclaration(symbol, folder) {
+  const kinds = ts.SymbolFlags.Type | ts.SymbolFlags.Function | ts.SymbolFlags.BlockScopedVariable;
+  if (!(symbol.flags & kinds) || symbol.flags & ts.SymbolFlags.TypeParameter) return false;
+  return (symbol.declarations ?? []).length > 0 && symbol.declarations.every((one) => isOwn(one, folder));
+}
+
+function isOwn(declaration, folder) {
+  return declaration.getSourceFile().fileName.startsWith(`${folder.split(sep).join('/')}/`);
+}
+
+function declarationOf(name, symbol, folder) {
+  return (symbol.declarations ?? [])
     .map((declaration) => {
+      if (!isOwn(declaration, folder)) return `export { ${name} }; // of another package`;
       const file = declaration.getSourceFile();
-      if (!file.fileName.startsWith(folder.split(sep).join('/')))
-        return `export { ${symbol.name} }; // of another package`;
       return printer.printNode(ts.EmitHint.Unspecified, withoutPrivate(statementOf(declaration)), file);
     })
     .join('\n');
@@ -83,5 +122,6 @@ function withoutPrivate(node) {
 
 function isPrivate(member) {
   if (member.name && ts.isPrivateIdentifier(member.name)) return true;
+  if (!ts.canHaveModifiers(member)) return false;
   return (ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private) !== 0;
 }
