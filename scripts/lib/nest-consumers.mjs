@@ -35,7 +35,7 @@ export async function runNestConsumer(name, tarballs) {
     const isModule = readJson(join(folder, 'package.json')).type !== undefined;
     const compiled = await compile(folder, isModule);
     if (compiled.code !== 0) return compiled;
-    if (!isModule) return underJest(folder);
+    if (!isModule) return await underJest(folder);
     const flags = ['--unhandled-rejections=strict', '--throw-deprecation'];
     return await run(process.execPath, [...flags, 'out/main.js'], { cwd: folder, capture: true });
   } finally {
