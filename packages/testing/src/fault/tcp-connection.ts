@@ -1,7 +1,13 @@
 /** One connection through the proxy: two pipes, and what happens to both at once. */
 import { connect, type Socket } from 'node:net';
-import type { Clock } from '@guard/core';
+import { systemClock, type Clock } from '@guard/core';
 import { TcpPipe, type Verdict, type Wire } from './tcp-pipe.js';
+
+/**
+ * How long a receiver has to read its last bytes before the reset comes. Where both arrive at once, libuv reports the
+ * end of the stream and no reset. Real time, as the reader's is.
+ */
+const READ_WITHIN_MS = 50;
 
 /** Which way bytes go. */
 export type Direction = 'to-server' | 'to-client';
@@ -25,13 +31,18 @@ export interface Losing {
   readonly direction: Direction;
   /** Whether the connection is reset when the first of it arrives. */
   readonly reset: boolean;
-  readonly happened: () => void;
+  readonly settle: (outcome: LossOutcome) => void;
 }
+
+/**
+ * What became of an awaited loss: it happened, or it never will, for `cancel`, `heal`, `close` or the end of the
+ * connection came first.
+ */
+export type LossOutcome = 'lost' | 'given-up';
 
 /** One connection. */
 export class TcpConnection {
-  /** What is lost of it from now on. It can never be whole again. */
-  losing: Losing | undefined;
+  #losing: Losing | undefined;
   readonly #client: Socket;
   readonly #rules: ConnectionRules;
   readonly #onClose: () => void;
@@ -60,6 +71,17 @@ export class TcpConnection {
     };
   }
 
+  /** What is lost of it. It can never be whole again. */
+  get losing(): Losing | undefined {
+    return this.#losing;
+  }
+
+  /** Loses everything in one direction from now on; one that loses already cannot lose twice. */
+  lose(losing: Losing): void {
+    if (this.#losing === undefined) this.#losing = losing;
+    else losing.settle('given-up');
+  }
+
   /** Follows a change of the wires. */
   update(): void {
     for (const pipe of Object.values(this.#pipes ?? {})) pipe.update();
@@ -72,9 +94,14 @@ export class TcpConnection {
 
   /** Resets both sides (RST). */
   reset(): void {
-    for (const pipe of Object.values(this.#pipes ?? {})) pipe.close();
+    this.#stop();
+    this.#losing?.settle('given-up');
     this.#client.resetAndDestroy();
     this.#server?.resetAndDestroy();
+  }
+
+  #stop(): void {
+    for (const pipe of Object.values(this.#pipes ?? {})) pipe.close();
   }
 
   #pipe(from: Socket, to: Socket, direction: Direction): TcpPipe {
@@ -83,7 +110,10 @@ export class TcpConnection {
       wire: wires[direction],
       clock,
       look: (chunk) => look(this, direction, chunk),
-      reset: () => this.reset(),
+      reset: () => {
+        this.#stop();
+        systemClock.setTimer(() => this.reset(), READ_WITHIN_MS, { ref: false });
+      },
     });
   }
 
@@ -91,6 +121,8 @@ export class TcpConnection {
     const other = side === this.#client ? this.#server : this.#client;
     // A side that closed without an end of its stream was destroyed: so is the other one.
     if (other !== undefined && !side.readableEnded) this.reset();
-    if (this.#client.destroyed && (this.#server?.destroyed ?? true)) this.#onClose();
+    if (!this.#client.destroyed || !(this.#server?.destroyed ?? true)) return;
+    this.#losing?.settle('given-up');
+    this.#onClose();
   }
 }

@@ -4,9 +4,11 @@
  * delivers after it has healed what was sent meanwhile.
  */
 import { createServer, type Server, type Socket } from 'node:net';
-import { systemClock, type Clock } from '@guard/core';
+import { invalidArgument, systemClock, type Clock } from '@guard/core';
+import { checkClock, requireNumber, requireOneOf, requireOptions, requireWhole } from '../argument.js';
 import type { Delay } from './fault.js';
 import { TcpConnection, type Direction, type TcpAddress } from './tcp-connection.js';
+import { TcpLosses, type AwaitedLoss, type LossOptions } from './tcp-losses.js';
 import type { Verdict, Wire } from './tcp-pipe.js';
 
 /** How a proxy is set up. */
@@ -19,39 +21,19 @@ export interface TcpProxyOptions {
   readonly clock?: Clock;
 }
 
-/** Which message is to be lost. */
-export interface LossOptions {
-  /** Counted from now over all connections. Default 1: the next. */
-  readonly nth?: number;
-  /** Which requests count. A request is what arrives of a client at once. Default: all. */
-  readonly matches?: (request: Buffer) => boolean;
-  /**
-   * What the client sees: nothing for ever (`hang`), or a reset connection (`reset`), for a reply in the moment in
-   * which it would have arrived. Default `hang`.
-   */
-  readonly then?: 'hang' | 'reset';
-}
-
-/** A loss that is awaited. */
-export interface AwaitedLoss {
-  /** Resolves when it has happened. */
-  readonly happened: Promise<void>;
-  /** Gives it up. */
-  cancel(): void;
-}
-
-interface Loss {
-  readonly what: 'request' | 'reply';
-  readonly matches: (request: Buffer) => boolean;
-  readonly then: 'hang' | 'reset';
-  readonly happened: () => void;
-  left: number;
-}
-
+const MAX_PORT = 65_535;
 const BOTH: readonly Direction[] = ['to-server', 'to-client'];
 
-/** Starts a proxy. */
+/**
+ * Starts a proxy.
+ *
+ * @throws GuardError `invalid-argument`, as all calls of a proxy do that get what they do not know.
+ */
 export async function startTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> {
+  requireOptions('options', options, ['target', 'port', 'clock']);
+  requireTarget('options.target', options.target);
+  if (options.port !== undefined) requireWhole('options.port', options.port, 0, MAX_PORT);
+  checkClock('options.clock', options.clock);
   const proxy = new TcpProxy(options);
   await proxy.listen(options.port ?? 0);
   return proxy;
@@ -66,7 +48,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #wires: Record<Direction, Wire> = { 'to-server': wire(), 'to-client': wire() };
   #target: TcpAddress;
   #refusing = false;
-  #losses: Loss[] = [];
+  readonly #losses = new TcpLosses();
   #resetAfter: { left: number; readonly direction: Direction } | undefined;
   #accepted = 0;
 
@@ -103,13 +85,18 @@ export class TcpProxy implements AsyncDisposable {
     this.#change(direction, { cut: true });
   }
 
-  /** Lets every byte take this long, or as long as the function draws for it. Their order stays. */
+  /**
+   * Lets every byte take this long, in milliseconds, or as long as the function draws for it. Their order stays. What is
+   * under way already keeps its time; with 0 it arrives at once.
+   */
   delay(delay: Delay, direction?: Direction): void {
+    if (typeof delay !== 'function') requireNumber('delay', delay, 0);
     this.#change(direction, { delay });
   }
 
-  /** Lets at most so many bytes pass in a second. */
+  /** Lets at most so many bytes pass in a second, in small pieces. 0: none; `Infinity`: as many as come. */
   throttle(bytesPerSecond: number, direction?: Direction): void {
+    if (bytesPerSecond !== Infinity) requireNumber('bytesPerSecond', bytesPerSecond, 0);
     this.#change(direction, { bytesPerSecond });
   }
 
@@ -118,8 +105,13 @@ export class TcpProxy implements AsyncDisposable {
     for (const connection of [...this.#connections]) connection.reset();
   }
 
-  /** Resets the connection that carries the n-th byte from now in this direction, after that byte. */
+  /**
+   * Resets the connection that carries the n-th byte from now in this direction, after that byte: its receiver has a
+   * moment to read it, then comes the reset (RST), on both sides.
+   */
   resetAfter(bytes: number, direction: Direction): void {
+    requireWhole('bytes', bytes, 1);
+    requireOneOf('direction', direction, BOTH);
     this.#resetAfter = { left: bytes, direction };
   }
 
@@ -131,28 +123,33 @@ export class TcpProxy implements AsyncDisposable {
 
   /** Ends one direction of every open connection (FIN); the other one goes on. */
   halfClose(direction: Direction): void {
+    requireOneOf('direction', direction, BOTH);
     for (const connection of [...this.#connections]) connection.halfClose(direction);
   }
 
   /** The server gets a request and carries it out; its reply never arrives. */
   loseReply(options: LossOptions = {}): AwaitedLoss {
-    return this.#lose('reply', options);
+    return this.#losses.add('reply', options);
   }
 
   /** The server never gets a request. */
   loseRequest(options: LossOptions = {}): AwaitedLoss {
-    return this.#lose('request', options);
+    return this.#losses.add('request', options);
   }
 
   /** Leads new connections to another server. */
   redirect(target: TcpAddress): void {
+    requireTarget('target', target);
     this.#target = target;
   }
 
-  /** Ends every fault. Connections that lost bytes are reset, for they can never be whole again. */
+  /**
+   * Ends every fault: what was late or held back arrives at once, in its order; losses that have not happened are given
+   * up. Connections that lost bytes are reset, for they can never be whole again.
+   */
   heal(): void {
     this.#refusing = false;
-    this.#losses = [];
+    this.#losses.giveUp();
     this.#resetAfter = undefined;
     for (const connection of [...this.#connections]) if (connection.losing) connection.reset();
     this.#change(undefined, wire());
@@ -161,6 +158,7 @@ export class TcpProxy implements AsyncDisposable {
 
   /** Resets what is open, and ends. */
   async close(): Promise<void> {
+    this.#losses.giveUp();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.reset();
     await closed;
@@ -171,6 +169,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   #change(direction: Direction | undefined, change: Partial<Wire>): void {
+    if (direction !== undefined) requireOneOf('direction', direction, BOTH);
     for (const each of direction === undefined ? BOTH : [direction]) Object.assign(this.#wires[each], change);
     for (const connection of this.#connections) connection.update();
   }
@@ -192,38 +191,15 @@ export class TcpProxy implements AsyncDisposable {
     else if (!BOTH.some((direction) => this.#wires[direction].cut)) connection.connect(this.#target);
   }
 
-  #lose(what: Loss['what'], { nth = 1, matches = () => true, then = 'hang' }: LossOptions): AwaitedLoss {
-    let loss: Loss | undefined;
-    const happened = new Promise<void>((resolve) => {
-      loss = { what, matches, then, left: nth, happened: resolve };
-      this.#losses.push(loss);
-    });
-    return { happened, cancel: () => (this.#losses = this.#losses.filter((other) => other !== loss)) };
-  }
-
   #look(connection: TcpConnection, direction: Direction, chunk: Buffer | 'end'): Verdict {
-    if (direction === 'to-server' && chunk !== 'end') this.#countRequest(connection, chunk);
+    if (direction === 'to-server' && chunk !== 'end') this.#losses.meet(connection, chunk);
     const { losing } = connection;
     if (losing?.direction === direction) {
+      losing.settle('lost');
       if (losing.reset) connection.reset();
-      losing.happened();
       return 'drop';
     }
     return chunk === 'end' ? 'pass' : this.#countBytes(direction, chunk);
-  }
-
-  #countRequest(connection: TcpConnection, request: Buffer): void {
-    for (const loss of this.#losses) {
-      if (!loss.matches(request)) continue;
-      loss.left -= 1;
-      if (loss.left > 0) continue;
-      this.#losses = this.#losses.filter((other) => other !== loss);
-      connection.losing ??= {
-        direction: loss.what === 'reply' ? 'to-client' : 'to-server',
-        reset: loss.then === 'reset',
-        happened: loss.happened,
-      };
-    }
   }
 
   #countBytes(direction: Direction, chunk: Buffer): Verdict {
@@ -240,4 +216,14 @@ export class TcpProxy implements AsyncDisposable {
 
 function wire(): Wire {
   return { cut: false, delay: 0, bytesPerSecond: Infinity };
+}
+
+function requireTarget(argument: string, target: unknown): void {
+  // Whatever has an address will do: a running server has more than that.
+  if (typeof target !== 'object' || target === null)
+    throw invalidArgument(argument, target, 'must be an address');
+  const { host, port } = target as TcpAddress;
+  if (typeof host !== 'string' || host === '')
+    throw invalidArgument(`${argument}.host`, host, 'must be a name');
+  requireWhole(`${argument}.port`, port, 1, MAX_PORT);
 }

@@ -116,6 +116,22 @@ describe('A proxy without a fault', () => {
     expect(arrived.join('')).toBe(big.repeat(10));
   });
 
+  it('lets the sender wait for a receiver that does not read, and then delivers everything', async () => {
+    const client = await open();
+    serverSockets[0]?.pause();
+    const mebibytes = 64;
+    for (let round = 0; round < mebibytes; round++) client.socket.write(Buffer.alloc(1_048_576));
+    let before: number;
+    do {
+      before = client.socket.writableLength;
+      await settled();
+    } while (client.socket.writableLength !== before);
+    // The rest is in the buffers of the system, and at most one mebibyte in the proxy.
+    expect(before).toBeGreaterThan((mebibytes / 2) * 1_048_576);
+    serverSockets[0]?.resume();
+    await seen(() => client.socket.writableLength === 0);
+  });
+
   it('leads new connections to another server, and leaves old ones where they are', async () => {
     const client = await open();
     const other = createServer((socket) => socket.on('error', () => undefined).end('other'));
@@ -191,16 +207,52 @@ describe('A slow wire', () => {
     await seen(() => client.text.endsWith('b'));
   });
 
-  it('lets so many bytes pass in a second', async () => {
+  it('lets so many bytes pass in a second, in small pieces', async () => {
     const client = await open();
     proxy.throttle(1_000, 'to-server');
     client.send('x'.repeat(500));
     await settled();
-    await clock.advance(499);
+    await clock.advance(49);
     await settled();
     expect(arrived).toEqual([]);
     await clock.advance(1);
+    await seen(() => arrived.join('').length === 50);
+    await clock.advance(449);
+    await settled();
+    expect(arrived.join('')).toHaveLength(450);
+    await clock.advance(1);
     await seen(() => arrived.join('').length === 500);
+  });
+
+  it.each<[string, (proxy: TcpProxy) => void]>([
+    ['a long delay', (slow) => slow.delay(60_000, 'to-server')],
+    ['a slow wire', (slow) => slow.throttle(10, 'to-server')],
+    ['a wire that carries nothing', (slow) => slow.throttle(0, 'to-server')],
+  ])('delivers at once, and in order, what %s held back, when it heals', async (_title, slow) => {
+    const client = await open();
+    slow(proxy);
+    client.send('abc');
+    await settled();
+    client.send('def');
+    await settled();
+    expect(arrived).toEqual([]);
+    proxy.heal();
+    await seen(() => arrived.join('') === 'abcdef');
+    client.send('g');
+    await seen(() => arrived.join('') === 'abcdefg');
+  });
+
+  it('does not count time that passed at another speed', async () => {
+    const client = await open();
+    proxy.throttle(0, 'to-server');
+    client.send('x'.repeat(100));
+    await settled();
+    await clock.advance(60_000);
+    proxy.throttle(1_000, 'to-server');
+    await clock.advance(50);
+    await seen(() => arrived.join('').length === 50);
+    await settled();
+    expect(arrived.join('')).toHaveLength(50);
   });
 });
 
@@ -213,7 +265,7 @@ describe('A lost message', () => {
     client.send('set 1');
     await seen(() => client.text.endsWith('re:set 1'));
     client.send('set 2');
-    await lost.happened;
+    expect(await lost.happened).toBe('lost');
     expect(arrived).toContain('set 2');
     const text = client.text;
     serverSockets[0]?.end('late');
@@ -244,9 +296,40 @@ describe('A lost message', () => {
 
   it('can be given up before it happens', async () => {
     const client = await open();
-    proxy.loseReply().cancel();
+    const lost = proxy.loseReply();
+    lost.cancel();
+    expect(await lost.happened).toBe('given-up');
     client.send('a');
     await seen(() => client.text === 're:a');
+  });
+});
+
+describe('A loss that has not happened', () => {
+  it('is given up by heal, before its request and between its request and its reply', async () => {
+    const early = proxy.loseReply();
+    proxy.heal();
+    expect(await early.happened).toBe('given-up');
+    const client = await open();
+    serverSockets[0]?.removeAllListeners('data').on('data', (chunk) => arrived.push(String(chunk)));
+    const late = proxy.loseReply();
+    client.send('a');
+    await seen(() => arrived.includes('a'));
+    proxy.heal();
+    expect(await late.happened).toBe('given-up');
+    await seen(() => client.end === 'reset');
+  });
+
+  it('is given up when its connection ends, and when the proxy closes', async () => {
+    const client = await open();
+    serverSockets[0]?.removeAllListeners('data').on('data', (chunk) => arrived.push(String(chunk)));
+    const lost = proxy.loseReply();
+    client.send('a');
+    await seen(() => arrived.includes('a'));
+    client.socket.resetAndDestroy();
+    expect(await lost.happened).toBe('given-up');
+    const pending = proxy.loseReply();
+    await proxy.close();
+    expect(await pending.happened).toBe('given-up');
   });
 });
 
@@ -268,6 +351,16 @@ describe('An end', () => {
     client.send('cd');
     await seen(() => client.end === 'reset');
     expect('abc'.startsWith(arrived.join(''))).toBe(true);
+  });
+
+  it('can come after a given byte of a reply: the client gets that byte, and then a reset', async () => {
+    for (let round = 0; round < 5; round++) {
+      const client = await open();
+      proxy.resetAfter(4, 'to-client');
+      client.send('abc');
+      await seen(() => client.end !== 'open');
+      expect([client.text, client.end]).toEqual(['re:a', 'reset']);
+    }
   });
 
   it('of one direction leaves the other one open', async () => {

@@ -1,0 +1,68 @@
+/**
+ * Checks of what a test hands in, before anything is done with it: a typing error in a test must not look like a
+ * finding. All throw `invalid-argument` naming the argument, as every facade of Guard does.
+ */
+import { checkOptions, GuardError, invalidArgument } from '@guard/core';
+
+/** Refuses what is no object, and names that are no options; what is left out is refused too. */
+export function requireOptions(argument: string, options: unknown, known: readonly string[]): void {
+  if (options === undefined) throw invalidArgument(argument, options, 'must be an object');
+  checkOptions(argument, options, known);
+}
+
+/** Refuses what is not one of the choices. */
+export function requireOneOf(argument: string, value: unknown, choices: readonly string[]): void {
+  if (typeof value === 'string' && choices.includes(value)) return;
+  throw invalidArgument(argument, value, `must be ${choices.map((choice) => `'${choice}'`).join(' or ')}`);
+}
+
+/** Refuses what is not a whole number of at least `min`. */
+export function requireWhole(argument: string, value: unknown, min: number, max = Infinity): void {
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return;
+  const bounds = max === Infinity ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw invalidArgument(argument, value, `must be a whole number ${bounds}`);
+}
+
+/** Refuses what is not a finite number of at least `min`. */
+export function requireNumber(argument: string, value: unknown, min = -Infinity): void {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= min) return;
+  throw invalidArgument(
+    argument,
+    value,
+    `must be a finite number${min === -Infinity ? '' : ` of at least ${min}`}`,
+  );
+}
+
+/** Refuses what is not an object with these functions; `what` says what it should have been. */
+export function requireMethods(
+  argument: string,
+  value: unknown,
+  what: string,
+  methods: readonly string[],
+): void {
+  if (value !== null && (typeof value === 'object' || typeof value === 'function')) {
+    const missing = methods.find((name) => typeof Reflect.get(value, name) !== 'function');
+    if (missing === undefined) return;
+    throw new GuardError('invalid-argument', `${argument} must be ${what}, and has no function '${missing}'`);
+  }
+  throw invalidArgument(argument, value, `must be ${what}`);
+}
+
+/** Refuses what is given and is no clock. */
+export function checkClock(argument: string, value: unknown): void {
+  if (value !== undefined) requireMethods(argument, value, 'a Clock', ['now', 'setTimer', 'yield']);
+}
+
+/** Refuses what is given and is neither `true` nor `false`. */
+export function checkFlag(argument: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') {
+    throw invalidArgument(argument, value, 'must be true or false');
+  }
+}
+
+/** Refuses what is given and is no function. */
+export function checkCallback(argument: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') {
+    throw invalidArgument(argument, value, 'must be a function');
+  }
+}
