@@ -7,7 +7,7 @@ import { TABLE_OPTIONS, type TableOptions } from './tables.js';
 export interface TypeormOptions {
   /**
    * Names the place that is written to; nodes that work together must name it alike, and fences compare tokens of one
-   * name only. Default: the path of the file; `postgres:host:port/database` of the data source.
+   * name only. Default: the path of the file; `postgres:host:port/database`, or `mariadb:`, of the data source.
    */
   readonly name?: string;
   /** For tests: timers, and the wall time that tokens and versions are not below. Default: the system's. */
