@@ -3,11 +3,13 @@ import { assert, expectStatus, expectWithin } from '../assert.js';
 import { unlessFifo, type LockCase, type LockKit } from './kit.js';
 
 /** Queues `count` claims of different sessions, over two connections in turn. */
-async function queueUp(kit: LockKit, count: number, ticketTtlMs = kit.ttlMs * 10) {
+/** Tickets that outlast a case on a busy server, and leases that do. */
+async function queueUp(kit: LockKit, count: number, ticketTtlMs = kit.ttlMs * 30) {
+  const ttlMs = kit.ttlMs * 10;
   const connections = [kit.backend, await kit.second()];
   const waiting = [];
   for (let n = 0; n < count; n += 1) {
-    waiting.push(await kit.queue(kit.claim(kit.key(), { ticketTtlMs }), connections[n % 2]));
+    waiting.push(await kit.queue(kit.claim(kit.key(), { ttlMs, ticketTtlMs }), connections[n % 2]));
   }
   return waiting;
 }
