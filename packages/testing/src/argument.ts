@@ -19,8 +19,9 @@ export function requireOneOf(argument: string, value: unknown, choices: readonly
 /** Refuses what is not a whole number of at least `min`. */
 export function requireWhole(argument: string, value: unknown, min: number, max = Infinity): void {
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return;
-  const bounds = max === Infinity ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw invalidArgument(argument, value, `must be a whole number ${bounds}`);
+  const least = min === -Infinity ? '' : ` of at least ${min}`;
+  const bounds = max === Infinity ? least : ` from ${min} to ${max}`;
+  throw invalidArgument(argument, value, `must be a whole number${bounds}`);
 }
 
 /** Refuses what is not a finite number of at least `min`. */

@@ -16,8 +16,9 @@ export type { FaultyState, StateVerb } from './fault/faulty-state.js';
 
 // faults on the wire
 export { startTcpProxy } from './fault/tcp-proxy.js';
-export type { AwaitedLoss, LossOptions, TcpProxy, TcpProxyOptions } from './fault/tcp-proxy.js';
-export type { Direction, TcpAddress } from './fault/tcp-connection.js';
+export type { TcpProxy, TcpProxyOptions } from './fault/tcp-proxy.js';
+export type { AwaitedLoss, LossOptions } from './fault/tcp-losses.js';
+export type { Direction, LossOutcome, TcpAddress } from './fault/tcp-connection.js';
 
 // laws that every scenario obeys
 export { findOverlaps, findTokenDisorder, HoldLog } from './check/hold-log.js';
@@ -30,7 +31,8 @@ export { everythingSaid, everythingTold, secretsIn } from './check/secrets.js';
 
 // processes that are stopped, killed and given another time of day
 export { startWorker } from './process/worker-process.js';
-export type { ProcessEnd, WorkerOptions, WorkerProcess } from './process/worker-process.js';
+export type { ProcessEnd, WorkerProcess } from './process/worker-process.js';
+export type { WorkerOptions } from './process/worker-start.js';
 export type { WorkerMain, WorkerScope } from './process/worker-scope.js';
 export { SharedHoldLog } from './process/shared-hold-log.js';
 

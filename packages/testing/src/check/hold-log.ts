@@ -4,7 +4,8 @@
  * what counts is whether it still says "held" when it wakes up. So a pause ends the belief, and the next look that
  * says "held" begins it again.
  */
-import { systemClock, type Clock } from '@guard/core';
+import { invalidArgument, systemClock, type Clock } from '@guard/core';
+import { checkClock } from '../argument.js';
 
 /** One line of the log. */
 export interface HoldEvent {
@@ -28,11 +29,13 @@ export class HoldLog {
   readonly #clock: Clock;
 
   constructor(clock: Clock = systemClock) {
+    checkClock('clock', clock);
     this.#clock = clock;
   }
 
   /** A lock was granted. */
   enter(holder: string, lock: { readonly key: string; readonly token: bigint }): void {
+    requireGrant(lock);
     this.#add({ type: 'enter', key: lock.key, holder, token: lock.token });
   }
 
@@ -58,31 +61,43 @@ export class HoldLog {
 }
 
 /**
- * Moments at which two holders believed in one key at the same time [S1]. Events of one moment count in the order
- * in which they stand in the log; logs of several processes are put together first.
+ * Moments at which two holders believed in one key at the same time [S1]: two names, one name that was granted the key
+ * a second time, or one that says "held" after it was told that the lock is lost. Events of one moment count in the
+ * order in which they stand in the log; logs of several processes are put together first.
  */
 export function findOverlaps(events: readonly HoldEvent[]): string[] {
   const believers = new Map<string, Set<string>>();
+  const losers = new Map<string, Set<string>>();
   const found: string[] = [];
   for (const { atMs, type, key, holder } of inTime(events)) {
-    const holders = believers.get(key) ?? new Set();
-    believers.set(key, holders);
+    const holders = setOf(believers, key);
+    const lost = setOf(losers, key);
     if (type === 'enter' || type === 'held') {
+      const says = `${key}: ${holder} says "${type}" at ${atMs} ms`;
       const others = [...holders].filter((other) => other !== holder);
-      if (others.length > 0)
-        found.push(`${key}: ${holder} says "${type}" at ${atMs} ms beside ${others.join(', ')}`);
+      if (others.length > 0) found.push(`${says} beside ${others.join(', ')}`);
+      else if (type === 'enter' && holders.has(holder)) found.push(`${says} while it holds already`);
+      else if (type === 'held' && lost.has(holder)) found.push(`${says} after it said "lost"`);
       holders.add(holder);
-    } else holders.delete(holder);
+      if (type === 'enter') lost.delete(holder);
+    } else {
+      holders.delete(holder);
+      if (type === 'lost') lost.add(holder);
+    }
   }
   return found;
 }
 
-/** Grants whose token is not larger than that of an earlier grant of the key [S2]. */
+/** Grants whose token is not larger than that of an earlier grant of the key, and grants without a token [S2]. */
 export function findTokenDisorder(events: readonly HoldEvent[]): string[] {
   const largest = new Map<string, bigint>();
   const found: string[] = [];
   for (const { atMs, type, key, holder, token } of inTime(events)) {
-    if (type !== 'enter' || token === undefined) continue;
+    if (type !== 'enter') continue;
+    if (token === undefined) {
+      found.push(`${key}: ${holder} got no token at ${atMs} ms`);
+      continue;
+    }
     const before = largest.get(key);
     if (before !== undefined && token <= before) {
       found.push(`${key}: ${holder} got token ${token} at ${atMs} ms, after ${before}`);
@@ -90,6 +105,19 @@ export function findTokenDisorder(events: readonly HoldEvent[]): string[] {
     if (before === undefined || token > before) largest.set(key, token);
   }
   return found;
+}
+
+/** Refuses a grant that no law could be looked at for. */
+export function requireGrant(lock: unknown): void {
+  const { key, token } = (lock ?? {}) as { readonly key?: unknown; readonly token?: unknown };
+  if (typeof key !== 'string') throw invalidArgument('lock.key', key, 'must be a text');
+  if (typeof token !== 'bigint') throw invalidArgument('lock.token', token, 'must be a bigint');
+}
+
+function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
+  const set = sets.get(key) ?? new Set();
+  sets.set(key, set);
+  return set;
 }
 
 function inTime(events: readonly HoldEvent[]): HoldEvent[] {

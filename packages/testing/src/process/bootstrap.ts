@@ -3,28 +3,28 @@
  * no file that a build would have to put somewhere: every function here uses nothing but its arguments, the others,
  * and Node.
  */
-import type { FromWorker, ToWorker, WorkerMain, WorkerSetup } from './worker-scope.js';
+import { privateFolder } from './private-folder.js';
+import type { Said, ToWorker, WorkerMain, WorkerSetup } from './worker-scope.js';
 
 /** The program's text. */
 export function bootstrapText(setup: WorkerSetup): string {
-  const parts = [shiftWallClock, compileTypeScript, receive, bootstrap];
-  return `${parts.map(String).join('\n')}\nbootstrap(${JSON.stringify(setup)});`;
+  const parts = [
+    ...[shiftWallClock, privateFolder, trimCache, readKept, compileTypeScript],
+    ...[receive, openLine, watchProblems, bootstrap],
+  ];
+  return `${parts.map(String).join('\n')}\nbootstrap(${JSON.stringify(setup)}, privateFolder);`;
 }
 
 /** The whole course of a worker. What goes wrong here, or in the worker, ends the process as Node ends it. */
-async function bootstrap(setup: WorkerSetup): Promise<void> {
+async function bootstrap(setup: WorkerSetup, makePrivate: typeof privateFolder): Promise<void> {
   const { createRequire } = process.getBuiltinModule('node:module');
   const wall = shiftWallClock(setup.wallShiftMs);
-  const send = (message: FromWorker): Promise<void> =>
-    new Promise((resolve, reject) => {
-      process.send?.(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
-    });
-  process.on('warning', (warning) => {
-    if (setup.warnings.includes(warning.name)) {
-      void send({ type: 'warning', text: String(warning.stack ?? warning) });
-    }
-  });
-  if (setup.compiler !== undefined) compileTypeScript(setup.compiler, setup.cache);
+  const send = openLine();
+  watchProblems(setup.warnings, (text) => void send({ type: 'problem', text }).catch(() => undefined));
+  if (setup.compiler !== undefined) {
+    makePrivate(setup.cache);
+    compileTypeScript(setup.compiler, setup.cache);
+  }
   const inbox = receive(wall);
   const input = await inbox.input;
   const loaded = createRequire(setup.file)(setup.file) as { default?: unknown };
@@ -36,7 +36,44 @@ async function bootstrap(setup: WorkerSetup): Promise<void> {
     hear: <T>() => inbox.hear() as Promise<T>,
   });
   await send({ type: 'returned', value });
-  process.disconnect();
+  // Not closed: what goes wrong until the end of the process is still told. It keeps nothing alive.
+  process.channel?.unref();
+}
+
+/** The line to the test. Taken before the worker's code can replace `process.send`. */
+function openLine(): (said: Said) => Promise<void> {
+  const send = process.send!.bind(process);
+  return (said) =>
+    new Promise((resolve, reject) => {
+      send({ mark: 'guard-worker', ...said }, undefined, undefined, (error) =>
+        error ? reject(error) : resolve(),
+      );
+    });
+}
+
+/**
+ * Sees what must not happen, whatever the worker's code listens to or removes: Node calls `process.emit` for every
+ * exception and, as rejections are strict here, for every rejection that nobody handles, before any handler can hide it.
+ */
+function watchProblems(warnings: readonly string[], report: (text: string) => void): void {
+  const textOf = (error: unknown): string => {
+    try {
+      return String((error as Error | undefined)?.stack ?? error);
+    } catch {
+      return 'something that has no text';
+    }
+  };
+  const emit = process.emit.bind(process) as (event: string | symbol, ...details: unknown[]) => boolean;
+  process.emit = ((event: string | symbol, ...details: unknown[]): boolean => {
+    const [error, origin] = details;
+    if (event === 'uncaughtExceptionMonitor') {
+      report(
+        `${origin === 'unhandledRejection' ? 'unhandled rejection' : 'uncaught exception'}: ${textOf(error)}`,
+      );
+    } else if (event === 'warning' && warnings.includes(String((error as Error | undefined)?.name)))
+      report(textOf(error));
+    return emit(event, ...details);
+  }) as typeof process.emit;
 }
 
 /** Sorts what the test sends. */
@@ -103,7 +140,7 @@ function compileTypeScript(compiler: string, cache: string): void {
     },
     module: { type: 'commonjs' },
   };
-  fs.mkdirSync(cache, { recursive: true });
+  let trimmed = false;
   const resolveAsNode = Module._resolveFilename;
   Module._resolveFilename = (request, parent, ...rest) => {
     if (/^\.\.?\/.*\.js$/.test(request) && parent?.filename?.endsWith('.ts')) {
@@ -119,15 +156,43 @@ function compileTypeScript(compiler: string, cache: string): void {
       .update(JSON.stringify([options, compiler, file, source]))
       .digest('hex');
     const kept = `${cache}/${hash}.js`;
-    if (!fs.existsSync(kept)) {
-      const { transformSync } = Module.createRequire(file)(compiler) as {
-        transformSync: (code: string, settings: object) => { code: string };
-      };
-      // Another worker may be writing the same file: each one's appears as a whole.
-      const own = `${kept}.${process.pid}`;
-      fs.writeFileSync(own, transformSync(source, { ...options, filename: file }).code);
-      fs.renameSync(own, kept);
-    }
-    module._compile(fs.readFileSync(kept, 'utf8'), file);
+    const code = readKept(kept);
+    if (code !== undefined) return module._compile(code, file);
+    const { transformSync } = Module.createRequire(file)(compiler) as {
+      transformSync: (code: string, settings: object) => { code: string };
+    };
+    const compiled = transformSync(source, { ...options, filename: file }).code;
+    // Another worker may be writing the same file: each one's appears as a whole.
+    const own = `${kept}.${process.pid}`;
+    fs.writeFileSync(own, compiled);
+    if (!trimmed) trimCache(cache, own);
+    trimmed = true;
+    fs.renameSync(own, kept);
+    module._compile(compiled, file);
   };
+}
+
+/** Compiled code that another worker left; `undefined` where there is none, or it was just taken away. */
+function readKept(file: string): string | undefined {
+  const fs = process.getBuiltinModule('node:fs');
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Takes away what was compiled a week before `own`: sources change, and nobody asks for their old code again. */
+function trimCache(cache: string, own: string): void {
+  const fs = process.getBuiltinModule('node:fs');
+  const path = process.getBuiltinModule('node:path');
+  const oldestMs = fs.statSync(own).mtimeMs - 7 * 24 * 3_600_000;
+  // So few that no worker waits long. The names are hashes, so each worker begins elsewhere.
+  const names = fs.readdirSync(cache);
+  const from = names.indexOf(path.basename(own));
+  for (const name of [...names.slice(from), ...names.slice(0, from)].slice(0, 5_000)) {
+    const file = `${cache}/${name}`;
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+    if (stat?.isFile() && stat.mtimeMs < oldestMs) fs.rmSync(file, { force: true });
+  }
 }

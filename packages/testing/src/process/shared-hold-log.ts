@@ -3,12 +3,14 @@
  * share (the monotonic clock of the system), so that the lines of all of them have one order.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { findOverlaps, findTokenDisorder, type HoldEvent } from '../check/hold-log.js';
+import { GuardError } from '@guard/core';
+import { findOverlaps, findTokenDisorder, requireGrant, type HoldEvent } from '../check/hold-log.js';
 
-/** A line of the file: an event, or that a process was stopped or killed. */
-type Line =
-  | (Omit<HoldEvent, 'token'> & { readonly token?: string; readonly pid: number })
-  | { readonly type: 'stopped'; readonly atMs: number; readonly pid: number };
+/** What a holder says. */
+type HoldLine = Omit<HoldEvent, 'token'> & { readonly token?: string; readonly pid: number };
+
+/** A line of the file: an event, or that a process was stopped or has died. */
+type Line = HoldLine | { readonly type: 'stopped'; readonly atMs: number; readonly pid: number };
 
 /** The log. Make one in every process, on the same file. */
 export class SharedHoldLog {
@@ -20,6 +22,7 @@ export class SharedHoldLog {
 
   /** A lock was granted. */
   enter(holder: string, lock: { readonly key: string; readonly token: bigint }): void {
+    requireGrant(lock);
     this.#append({ type: 'enter', key: lock.key, holder, token: String(lock.token), pid: process.pid });
   }
 
@@ -33,26 +36,32 @@ export class SharedHoldLog {
     this.#append({ type: 'stopped', pid });
   }
 
-  /** Everything in the log, in its order; a process that stopped has a `paused` for each belief it had. */
+  /**
+   * Everything in the log, in its order; a process that stopped has a `paused` for each belief it had. Where several
+   * processes used one holder's name, the process id is added to it.
+   *
+   * @throws GuardError `unavailable`: a line in the middle of the file cannot be read. What a killed process left of its
+   * last line at the end of the file is left out.
+   */
   events(): HoldEvent[] {
+    const lines = this.#lines();
+    const nameOf = namesIn(lines);
     const events: HoldEvent[] = [];
-    const beliefs = new Map<
-      string,
-      { readonly key: string; readonly holder: string; readonly pid: number }
-    >();
-    for (const line of this.#lines()) {
+    const beliefs = new Map<string, HoldLine>();
+    for (const line of lines) {
       if (line.type === 'stopped') {
-        for (const [name, { key, holder, pid }] of beliefs) {
-          if (pid !== line.pid) continue;
-          events.push({ type: 'paused', atMs: line.atMs, key, holder });
+        for (const [name, belief] of beliefs) {
+          if (belief.pid !== line.pid) continue;
+          events.push({ type: 'paused', atMs: line.atMs, key: belief.key, holder: nameOf(belief) });
           beliefs.delete(name);
         }
         continue;
       }
       const { pid, token, ...event } = line;
-      events.push(token === undefined ? event : { ...event, token: BigInt(token) });
-      const name = JSON.stringify([line.key, line.holder]);
-      if (line.type === 'enter' || line.type === 'held') beliefs.set(name, { ...line, pid });
+      const named = { ...event, holder: nameOf(line) };
+      events.push(token === undefined ? named : { ...named, token: BigInt(token) });
+      const name = JSON.stringify([line.key, line.holder, pid]);
+      if (line.type === 'enter' || line.type === 'held') beliefs.set(name, line);
       else beliefs.delete(name);
     }
     return events;
@@ -66,9 +75,23 @@ export class SharedHoldLog {
 
   #lines(): Line[] {
     if (!existsSync(this.file)) return [];
-    // Every line ends with a line break.
+    // Every whole line ends with a line break.
     const lines = readFileSync(this.file, 'utf8').split('\n').slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as Line).sort((a, b) => a.atMs - b.atMs);
+    return lines.map((text, index) => this.#parse(text, index + 1)).sort((a, b) => a.atMs - b.atMs);
+  }
+
+  #parse(text: string, number: number): Line {
+    try {
+      const line = JSON.parse(text) as Partial<Line> | null;
+      if (typeof line?.atMs === 'number' && typeof line.pid === 'number') return line as Line;
+    } catch {
+      // Said below.
+    }
+    const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+    throw new GuardError(
+      'unavailable',
+      `line ${number} of the hold log ${this.file} is torn, or no line of a hold log: ${shown}`,
+    );
   }
 
   #append(line: DistributiveOmit<Line, 'atMs'>): void {
@@ -79,3 +102,14 @@ export class SharedHoldLog {
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** What each holder is called: one name that several processes used stands for several holders. */
+function namesIn(lines: readonly Line[]): (line: HoldLine) => string {
+  const pids = new Map<string, Set<number>>();
+  for (const line of lines) {
+    if (line.type === 'stopped') continue;
+    const used = pids.get(line.holder) ?? new Set();
+    pids.set(line.holder, used.add(line.pid));
+  }
+  return ({ holder, pid }) => ((pids.get(holder)?.size ?? 0) > 1 ? `${holder} (process ${pid})` : holder);
+}

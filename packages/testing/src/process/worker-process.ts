@@ -3,42 +3,16 @@
  * without a build. They are strict: an unhandled rejection, an uncaught exception, a leak of listeners or an overflow
  * of a timer is an error of the test, which `finish` and `close` throw.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { GuardError, systemClock } from '@guard/core';
-import { bootstrapText } from './bootstrap.js';
+import { requireNumber } from '../argument.js';
 import type { SharedHoldLog } from './shared-hold-log.js';
 import type { FromWorker, ToWorker } from './worker-scope.js';
+import { checkWorker, pathOf, requireCloneable, spawnWorker, type WorkerOptions } from './worker-start.js';
 
-/** Warnings that are errors: each means that something grows, or ends at once, that should not. */
-const WARNINGS = ['MaxListenersExceededWarning', 'TimeoutOverflowWarning'];
 const MAX_ERROR_TEXT = 20_000;
 const EXIT_WITHIN_MS = 5_000;
-
-/** How a worker starts. */
-export interface WorkerOptions {
-  /** What its function gets as `input`. Cloned: bigints, dates and maps arrive whole. */
-  readonly input?: unknown;
-  /** How much its wall clock (`Date`) is ahead of the machine's, in milliseconds. Its monotonic clock is not. */
-  readonly wallShiftMs?: number;
-  /** Where its pauses and its death are noted, so that they end what it believes to hold. */
-  readonly log?: SharedHoldLog;
-  /** More variables of its environment. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** More flags of `node`, such as `--conditions=…`. */
-  readonly execArgv?: readonly string[];
-  /**
-   * How long it may live, in milliseconds, after its function has returned: what Guard leaves behind may not keep a
-   * process alive (L5). Default 5,000.
-   */
-  readonly exitWithinMs?: number;
-  /** The user who runs it, where the test runs as root. */
-  readonly uid?: number;
-}
 
 /** How a process ended. */
 export interface ProcessEnd {
@@ -46,16 +20,23 @@ export interface ProcessEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Starts a worker: `file` is a path or a file URL, and its default export is the function that runs. */
+/**
+ * Starts a worker: `file` is a path or a file URL, and its default export is the function that runs. Where the system
+ * starts no process, `finish`, `next` and `close` reject.
+ *
+ * @throws GuardError `invalid-argument`: nothing was started.
+ */
 export function startWorker<O = unknown>(file: string | URL, options: WorkerOptions = {}): WorkerProcess<O> {
-  return new WorkerProcess<O>(typeof file === 'string' ? file : fileURLToPath(file), options);
+  checkWorker(file, options);
+  return new WorkerProcess<O>(pathOf(file), options);
 }
 
 /** A running worker. */
 export class WorkerProcess<O = unknown> implements AsyncDisposable {
   /** Its end, whatever brought it about. */
   readonly ended: Promise<ProcessEnd>;
-  readonly #child: ChildProcess;
+  /** None where the system started none. */
+  readonly #child: ChildProcess | undefined;
   readonly #file: string;
   readonly #exitWithinMs: number;
   readonly #log: SharedHoldLog | undefined;
@@ -73,20 +54,30 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
     this.#file = file;
     this.#exitWithinMs = options.exitWithinMs ?? EXIT_WITHIN_MS;
     this.#log = options.log;
-    this.#child = spawnWorker(file, options);
-    this.#child.on('message', (message) => this.#take(message as FromWorker));
-    this.#child.stderr?.on('data', (chunk) => {
+    const { child, error } = spawnWorker(file, options);
+    if (child === undefined) {
+      this.ended = Promise.resolve(this.#notStarted(error));
+      return;
+    }
+    this.#child = child;
+    child.on('message', (message) => this.#take(message));
+    child.stderr?.on('data', (chunk) => {
       this.#errors = `${this.#errors}${String(chunk)}`.slice(-MAX_ERROR_TEXT);
     });
+    child.once('exit', () => this.#noteStopped());
     this.ended = new Promise((resolve) => {
-      this.#child.once('close', (code, signal) => resolve(this.#finished({ code, signal })));
+      child.once('close', (code, signal) => resolve(this.#finished({ code, signal })));
+      child.on('error', (error) => {
+        // Of a process that runs, it is a signal that could not be sent.
+        if (child.pid === undefined) resolve(this.#notStarted(error));
+      });
     });
     this.#send({ type: 'input', input: options.input });
   }
 
   /** Its process id. */
   get pid(): number {
-    if (this.#child.pid !== undefined) return this.#child.pid;
+    if (this.#child?.pid !== undefined) return this.#child.pid;
     throw new GuardError('unavailable', `no process could be started for ${this.#file}`);
   }
 
@@ -97,6 +88,7 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
 
   /** Tells its function something. */
   tell(message: unknown): void {
+    requireCloneable('message', message);
     this.#send({ type: 'message', message });
   }
 
@@ -113,32 +105,34 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
 
   /** Moves its wall clock; the monotonic one stays. */
   shiftWallClock(wallShiftMs: number): void {
+    requireNumber('wallShiftMs', wallShiftMs);
     this.#send({ type: 'shift', wallShiftMs });
   }
 
   /** Stops it where it is (SIGSTOP), and resolves when it stands still. */
   async pause(): Promise<void> {
-    this.#child.kill('SIGSTOP');
+    this.#child?.kill('SIGSTOP');
     while (!standsStill(this.pid)) await new Promise<void>((resolve) => systemClock.yield(resolve));
-    this.#log?.stopped(this.pid);
+    this.#noteStopped();
   }
 
   /** Lets it go on (SIGCONT). */
   resume(): void {
-    this.#child.kill('SIGCONT');
+    this.#child?.kill('SIGCONT');
   }
 
   /** Kills it (SIGKILL), and resolves when it is gone. That is no problem of the worker. */
   async kill(): Promise<void> {
     this.#endIsWanted = true;
-    this.#child.kill('SIGKILL');
+    this.signal('SIGKILL');
     await this.ended;
-    this.#log?.stopped(this.pid);
   }
 
   /** Sends another signal, such as SIGTERM. */
   signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
+    if (this.#child?.kill(signal) !== true || signal !== 'SIGKILL') return;
+    // From here on it believes nothing; the note at its end comes later than what others may be granted by then.
+    this.#noteStopped();
   }
 
   /** What its function returned, once the process has ended by itself. Rejects with everything that went wrong. */
@@ -173,10 +167,13 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
 
   #send(message: ToWorker): void {
     // Its end says more than the broken channel.
-    this.#child.send(message, () => undefined);
+    this.#child?.send(message, () => undefined);
   }
 
-  #take(received: FromWorker): void {
+  #take(message: unknown): void {
+    const received = message as FromWorker | null | undefined;
+    // The code under test may speak to a parent process of its own: not to the test.
+    if (received?.mark !== 'guard-worker') return;
     switch (received.type) {
       case 'message': {
         const reader = this.#readers.shift();
@@ -184,7 +181,7 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
         else reader(received.message);
         return;
       }
-      case 'warning':
+      case 'problem':
         this.#problems.push(received.text);
         return;
       case 'returned':
@@ -194,6 +191,7 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
   }
 
   #finished(end: ProcessEnd): ProcessEnd {
+    if (this.#end !== undefined) return this.#end;
     this.#end = end;
     if (!this.#endIsWanted && (end.code !== 0 || this.#returned === undefined)) {
       this.#problems.push(`it ended by itself with ${end.signal ?? `code ${end.code}`}`);
@@ -201,64 +199,26 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
     return end;
   }
 
+  #noteStopped(): void {
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      this.#log?.stopped(pid);
+    } catch (error) {
+      // Nobody waits for this note at an exit.
+      this.#problems.push(`its end could not be noted: ${String(error)}`);
+    }
+  }
+
+  #notStarted(error: unknown): ProcessEnd {
+    this.#problems.push(`it could not be started: ${String(error)}`);
+    return (this.#end = { code: null, signal: null });
+  }
+
   #failure(what: string): GuardError {
     const reasons = this.#problems.map((problem) => `\n- ${problem}`).join('');
     const errors = this.#errors === '' ? '' : `\n${this.#errors}`;
     return new GuardError('unavailable', `worker ${this.#file}: ${what}${reasons}${errors}`);
-  }
-}
-
-function spawnWorker(
-  file: string,
-  { wallShiftMs = 0, env = {}, execArgv = [], uid }: WorkerOptions,
-): ChildProcess {
-  const typescript = file.endsWith('.ts') ? toolsFor(file) : undefined;
-  const program = bootstrapText({
-    file,
-    wallShiftMs,
-    ...(typescript === undefined ? {} : { compiler: typescript.compiler }),
-    cache: join(
-      tmpdir(),
-      `guard-workers-${process.getuid?.() ?? 'all'}${uid === undefined ? '' : `-${uid}`}`,
-    ),
-    warnings: WARNINGS,
-  });
-  const flags = [
-    '--unhandled-rejections=strict',
-    '--enable-source-maps',
-    ...(typescript?.flags ?? []),
-    ...execArgv,
-  ];
-  return spawn(process.execPath, [...flags, '-e', program], {
-    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-    serialization: 'advanced',
-    env: { ...process.env, ...env },
-    ...(uid === undefined ? {} : { uid }),
-  });
-}
-
-/** What a TypeScript worker needs, found from where it stands. */
-function toolsFor(file: string): { readonly compiler: string; readonly flags: readonly string[] } {
-  const { resolve } = createRequire(file);
-  try {
-    const compiler = resolve('@swc/core');
-    resolve('@swc/helpers/package.json');
-    return { compiler, flags: usesSources(resolve) ? ['--conditions=@guard/source'] : [] };
-  } catch (cause) {
-    throw new GuardError(
-      'unavailable',
-      `a worker in TypeScript needs @swc/core and @swc/helpers: npm install --save-dev @swc/core @swc/helpers`,
-      { cause },
-    );
-  }
-}
-
-/** Inside Guard's own repository the sources of its packages run, as in every other test; published ones have none. */
-function usesSources(resolve: NodeJS.RequireResolve): boolean {
-  try {
-    return existsSync(join(dirname(resolve('@guard/core/package.json')), 'src', 'index.ts'));
-  } catch {
-    return false;
   }
 }
 

@@ -2,7 +2,7 @@
 
 /**
  * The default export of a worker's file. The process ends when the promise has settled and nothing else keeps it
- * alive; what it resolves to is what `finish()` answers in the test.
+ * alive; what it resolves to is what `finish()` answers in the test. What it sends with `process.send` nobody hears.
  */
 export type WorkerMain<I = unknown, O = unknown> = (scope: WorkerScope<I>) => Promise<O> | O;
 
@@ -33,8 +33,11 @@ export type ToWorker =
   | { readonly type: 'message'; readonly message: unknown }
   | { readonly type: 'shift'; readonly wallShiftMs: number };
 
-/** From the worker to the test. */
-export type FromWorker =
+/** From the worker to the test. The mark tells it from what the code under test itself sends to a parent process. */
+export type FromWorker = { readonly mark: 'guard-worker' } & Said;
+
+/** What a worker's program says. */
+export type Said =
   | { readonly type: 'message'; readonly message: unknown }
-  | { readonly type: 'warning'; readonly text: string }
+  | { readonly type: 'problem'; readonly text: string }
   | { readonly type: 'returned'; readonly value: unknown };

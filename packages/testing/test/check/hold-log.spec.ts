@@ -36,6 +36,16 @@ describe('findOverlaps', () => {
     ]);
   });
 
+  it('finds one name that is granted the lock twice, and a belief after the loss [S1]', () => {
+    expect(findOverlaps(log('1 A enter 1', '2 A enter 2', '3 A exit'))).toEqual([
+      'k: A says "enter" at 2 ms while it holds already',
+    ]);
+    expect(findOverlaps(log('1 A enter 1', '2 A lost', '3 A held'))).toEqual([
+      'k: A says "held" at 3 ms after it said "lost"',
+    ]);
+    expect(findOverlaps(log('1 A enter 1', '2 A lost', '3 A enter 2', '4 A held'))).toEqual([]);
+  });
+
   it('keeps keys apart, and puts logs of several processes in time', () => {
     const other = log('2 B enter 1').map((event) => ({ ...event, key: 'other' }));
     expect(findOverlaps([...log('1 A enter 1', '5 A exit'), ...other])).toEqual([]);
@@ -52,6 +62,10 @@ describe('findTokenDisorder', () => {
     expect(findTokenDisorder(log('1 A enter 5', '2 B enter 4', '3 C enter 5'))).toHaveLength(2);
   });
 
+  it('finds a grant without a token [S2]', () => {
+    expect(findTokenDisorder(log('1 A enter 1', '2 B enter'))).toEqual(['k: B got no token at 2 ms']);
+  });
+
   it('compares as numbers, beyond what a double holds', () => {
     expect(findTokenDisorder(log('1 A enter 9', '2 B enter 10'))).toEqual([]);
     expect(findTokenDisorder(log('1 A enter 9007199254740993', '2 B enter 9007199254740992'))).toHaveLength(
@@ -61,6 +75,11 @@ describe('findTokenDisorder', () => {
 });
 
 describe('HoldLog', () => {
+  it('refuses a grant without a token, and a clock that is none', () => {
+    expect(() => new HoldLog().enter('A', { key: 'k' } as never)).toThrow(/lock\.token must be a bigint/);
+    expect(() => new HoldLog({} as never)).toThrow(/clock must be a Clock/);
+  });
+
   it('stamps lines with the monotonic time and names its problems', async () => {
     const clock = new VirtualClock({ monoMs: 0 });
     const holds = new HoldLog(clock);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { GuardError } from '@guard/core';
 import { SharedHoldLog, startWorker, type WorkerProcess } from '@guard/testing';
 import type { Fault } from './workers/bad.js';
 
@@ -64,6 +65,53 @@ describe('A worker process', () => {
   });
 });
 
+describe('A test whose worker', () => {
+  it('speaks to a parent process of its own hears nothing of it', async () => {
+    const stranger = worker<string>('stranger');
+    expect(await stranger.finish()).toBe('returned');
+    await expect(stranger.next()).rejects.toThrow('ended without a message');
+  });
+
+  it('is not started by the system gets that from finish, next and close', async () => {
+    const { execPath } = process;
+    process.execPath = join(folder, 'no-node');
+    const absent = worker('talk');
+    process.execPath = execPath;
+    const tooLarge = worker('talk', { env: { HUGE: 'x'.repeat(10_000_000) } });
+    for (const one of [absent, tooLarge]) {
+      expect(await one.ended).toEqual({ code: null, signal: null });
+      await expect(one.next()).rejects.toThrow('ended without a message');
+      await expect(one.finish()).rejects.toThrow(/it could not be started: Error: spawn .*(ENOENT|E2BIG)/);
+      await expect(one.close()).rejects.toThrow('it could not be started');
+      expect(() => one.pid).toThrow('no process could be started');
+    }
+  });
+
+  it.each<[string, object, RegExp]>([
+    [
+      'an input that cannot travel',
+      { input: () => 1 },
+      /options\.input must be something that can be cloned/,
+    ],
+    ['a shift with a unit', { wallShiftMs: '1h' }, /options\.wallShiftMs must be a finite number/],
+    ['a user below zero', { uid: -1 }, /options\.uid must be a whole number/],
+    ['an option that does not exist', { walShiftMs: 1 }, /no option 'walShiftMs'/],
+    ['an environment of numbers', { env: { A: 1 } }, /options\.env must hold texts/],
+    ['a log that is none', { log: {} }, /options\.log must be a SharedHoldLog/],
+  ])('is given %s starts nothing', (_what, options, message) => {
+    expect(() => worker('talk', options)).toThrow(message);
+    expect(() => worker('talk', options)).toThrow(GuardError);
+  });
+
+  it('has no file starts nothing', () => {
+    expect(() => worker('nowhere')).toThrow(/file must be a file that exists/);
+    expect(() => startWorker(7 as never)).toThrow(/file must be a path or a file URL/);
+    const talk = worker('talk', { input: { n: 1n } });
+    expect(() => talk.tell(() => 1)).toThrow(/message must be something that can be cloned/);
+    expect(() => talk.shiftWallClock(NaN)).toThrow(/wallShiftMs must be a finite number/);
+  });
+});
+
 describe('The wall clock of a worker', () => {
   interface Clocks {
     readonly wallMs: number;
@@ -111,6 +159,9 @@ describe('A strict process', () => {
     ['exception', /ended by itself with code 1[^]*nobody catches me/],
     ['throw', /ended by itself with code 1[^]*thrown by the worker/],
     ['exit', /ended by itself with code 3/],
+    ['hidden rejection', /unhandled rejection: Error: nobody waits for me/],
+    ['hidden exception', /uncaught exception: Error: nobody catches me/],
+    ['late', /unhandled rejection: Error: too late for everybody/],
     ['listeners', /MaxListenersExceededWarning/],
     ['timer', /TimeoutOverflowWarning/],
   ])('fails its test on: %s', async (fault, message) => {
@@ -153,6 +204,21 @@ describe('A hold log of several processes', () => {
     one.tell('exit');
     await one.finish();
     expect(log.problems()[0]).toContain('says "held"');
+  });
+
+  it.each([
+    ['it crashes', (dying: WorkerProcess) => dying.tell('crash')],
+    ['it kills itself', (dying: WorkerProcess) => dying.tell('kill yourself')],
+    ['it gets SIGTERM', (dying: WorkerProcess) => dying.signal('SIGTERM')],
+    ['it gets SIGKILL', (dying: WorkerProcess) => dying.signal('SIGKILL')],
+  ])('[S1] ends the belief of a process when %s', async (_how, die) => {
+    const log = new SharedHoldLog(join(folder, 'log'));
+    const dying = worker('dying', { input: log.file, log });
+    await dying.next();
+    die(dying);
+    await dying.ended;
+    log.enter('another', { key: 'k', token: 2n });
+    expect(log.problems()).toEqual([]);
   });
 
   it('[S2] ends the belief of a killed process, and sees a token that does not grow', async () => {
