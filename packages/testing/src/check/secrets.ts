@@ -1,35 +1,83 @@
 /**
  * Secrets of a client that was handed in (S6): none of them may be in what an application is told. Looks as a person
  * who prints an error looks, and as a logger that walks it: the printed form, and every property, cause and entry,
- * hidden ones too.
+ * hidden ones and bytes too. A secret counts as told in any form that somebody could read back: as it is, encoded for
+ * an address, in base64, in hexadecimal.
  */
-import { inspect } from 'node:util';
-import { EVENT_NAMES, type Guard } from '@guard/core';
+import { inspect, types } from 'node:util';
+import { EVENT_NAMES, invalidArgument, type Guard } from '@guard/core';
 
 const MAX_DEPTH = 10;
+/** Shorter texts in base64 or hexadecimal are found anywhere. */
+const MIN_ENCODED = 5;
 
 /** Where one of the secrets stands in what was told, each as a path; empty where none does. */
 export function secretsIn(told: unknown, secrets: readonly string[]): string[] {
+  if (!Array.isArray(secrets) || secrets.some((secret) => typeof secret !== 'string' || secret === '')) {
+    throw invalidArgument('secrets', secrets, 'must be an array of texts that are not empty');
+  }
   const found: string[] = [];
-  const texts = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]);
+  const forms = secrets.flatMap(formsOf);
   const look = (path: string, text: string): void => {
-    if (texts.some((secret) => text.includes(secret))) found.push(path);
+    if (forms.some((form) => text.includes(form))) found.push(path);
   };
   const seen = new Set<object>();
+  // What a getter, a printer or a proxy throws is told as well.
+  const attempt = (path: string, depth: number, read: () => void): void => {
+    try {
+      read();
+    } catch (error) {
+      walk(`${path} (thrown)`, error, depth + 1);
+    }
+  };
   const walk = (path: string, value: unknown, depth: number): void => {
     if (typeof value === 'string') return look(path, value);
     if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
     if (depth > MAX_DEPTH || seen.has(value)) return;
     seen.add(value);
+    const bytes = bytesOf(value);
+    if (bytes !== undefined) look(path, `${bytes.toString('utf8')} ${bytes.toString('latin1')}`);
+    if (ArrayBuffer.isView(value)) return;
     if (value instanceof Map || value instanceof Set) walk(`${path}.entries()`, [...value], depth + 1);
-    for (const key of Reflect.ownKeys(value)) {
-      walk(`${path}.${String(key)}`, Reflect.get(value, key) as unknown, depth + 1);
-    }
+    attempt(path, depth, () => {
+      for (const key of Reflect.ownKeys(value)) {
+        const place = `${path}.${String(key)}`;
+        look(place, String(key));
+        attempt(place, depth, () => walk(place, Reflect.get(value, key), depth + 1));
+      }
+    });
   };
-  look('printed', inspect(told, { depth: MAX_DEPTH, showHidden: true, maxStringLength: null }));
-  look('as a string', String(told));
+  attempt('printed', 0, () =>
+    look('printed', inspect(told, { depth: MAX_DEPTH, showHidden: true, maxStringLength: null })),
+  );
+  attempt('as a string', 0, () => look('as a string', String(told)));
   walk('it', told, 0);
   return found;
+}
+
+/** The forms of a secret that give it away. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const encoded = [bytes.toString('hex'), bytes.toString('hex').toUpperCase()];
+  // In the middle of a longer text, base64 begins at one of three places, and its edges mix with the neighbours.
+  for (const before of [0, 1, 2]) {
+    const first = Math.ceil((before * 8) / 6);
+    const last = Math.floor(((before + bytes.length) * 8) / 6);
+    const all = Buffer.concat([Buffer.alloc(before), bytes]);
+    encoded.push(all.toString('base64').slice(first, last), all.toString('base64url').slice(first, last));
+  }
+  const long = encoded.filter((form) => form.length >= MIN_ENCODED);
+  return [...new Set([secret, encodeURIComponent(secret), ...long])];
+}
+
+/** The bytes of what is bytes, or a list of them, as JSON makes it of a buffer. */
+function bytesOf(value: object): Buffer | undefined {
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (types.isAnyArrayBuffer(value)) return Buffer.from(value);
+  const isList = Array.isArray(value) && value.length > 0;
+  return isList && value.every((one) => Number.isInteger(one) && one >= 0 && one < 256)
+    ? Buffer.from(value as number[])
+    : undefined;
 }
 
 /** What a guard tells from now on, event by event, in one list that grows. */

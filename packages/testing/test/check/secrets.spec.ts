@@ -12,6 +12,38 @@ describe('secretsIn', () => {
     ['a map', [new Map([['k', { v: 'geheim' }]])]],
     ['an address, encoded', new Error('redis://:ge%2Fheim@h'), 'ge/heim'],
     ['a plain text', 'geheim'],
+    ['a buffer', { raw: Buffer.from('pass=geheim') }],
+    ['bytes as JSON has them', { raw: Buffer.from('pass=geheim').toJSON() }],
+    ['the head of a request', `Authorization: Basic ${Buffer.from('me:geheim').toString('base64')}`],
+    ['base64 behind one letter', Buffer.from('1geheim!').toString('base64')],
+    ['base64 behind two letters', Buffer.from('12geheim!').toString('base64url')],
+    ['hexadecimal', Buffer.from('geheim').toString('hex')],
+    ['the key of a property', { geheim: true }],
+    [
+      'what a getter throws',
+      {
+        get url() {
+          throw new Error('no access to geheim');
+        },
+      },
+    ],
+    [
+      'what stands beside a getter that throws',
+      {
+        get url() {
+          throw new Error('no');
+        },
+        pass: 'geheim',
+      },
+    ],
+    [
+      'what its printed form throws',
+      {
+        toString: () => {
+          throw new Error('geheim');
+        },
+      },
+    ],
   ])('finds a secret in %s', (_where, told, secret = 'geheim') => {
     expect(secretsIn(told, ['nothing', secret])).not.toEqual([]);
   });
@@ -27,6 +59,23 @@ describe('secretsIn', () => {
     const ring = Object.assign(new Error('x'), { self: {} });
     ring.self = ring;
     expect(secretsIn(ring, ['geheim'])).toEqual([]);
+  });
+
+  it('bears what cannot be looked at', () => {
+    const shy = new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error('no');
+        },
+      },
+    );
+    expect(secretsIn([shy, Object.create(null)], ['geheim'])).toEqual([]);
+  });
+
+  it('refuses secrets that would be found everywhere', () => {
+    expect(() => secretsIn('x', [''])).toThrow(/secrets must be/);
+    expect(() => secretsIn('x', 'geheim' as never)).toThrow(/secrets must be/);
   });
 });
 
