@@ -18,7 +18,14 @@ export function setup() {
     transfer: async (..._: unknown[]): Promise<void> => undefined,
     accounts: ['ada', 'grace'],
     clock: systemClock,
+    // Mocha's functions, as far as a page needs them.
+    describe: (_title: string, _define: () => void): void => undefined,
+    it: Object.assign(mochaTest, { skip: mochaTest }),
   };
+}
+
+function mochaTest(_title: string, _run: () => Promise<void>): { timeout(ms: number): unknown } {
+  return { timeout: () => undefined };
 }
 
 /** Closes the guards of every context so far. */

@@ -3,7 +3,8 @@
  * the same seed gives the same ids and fractions on every machine.
  */
 import { createHash } from 'node:crypto';
-import { systemRandom, type Random } from '@guard/core';
+import { invalidArgument, systemRandom, type Random } from '@guard/core';
+import { requireWhole } from '../argument.js';
 
 /** A source of ids and fractions that depends on its seed alone. */
 export class SeededRandom implements Random {
@@ -14,7 +15,7 @@ export class SeededRandom implements Random {
 
   /** Without a seed: the one of the environment variable `GUARD_SEED`, else a fresh one. */
   constructor(seed: number = seedOfEnvironment()) {
-    if (!Number.isInteger(seed)) throw new RangeError(`a seed is a whole number, got ${seed}`);
+    requireWhole('seed', seed, -Infinity);
     this.seed = seed;
     this.#state = seed | 0;
   }
@@ -42,6 +43,8 @@ export class SeededRandom implements Random {
 
   /** A whole number from `min` to `max`, both included. */
   integer(min: number, max: number): number {
+    requireWhole('min', min, -Infinity);
+    requireWhole('max', max, min);
     return min + Math.floor(this.fraction() * (max - min + 1));
   }
 
@@ -53,5 +56,8 @@ export class SeededRandom implements Random {
 
 function seedOfEnvironment(): number {
   const given = process.env['GUARD_SEED'];
-  return given === undefined ? Math.floor(systemRandom.fraction() * 2_147_483_648) : Number(given);
+  if (given === undefined) return Math.floor(systemRandom.fraction() * 2_147_483_648);
+  const seed = Number(given);
+  if (!Number.isSafeInteger(seed)) throw invalidArgument('GUARD_SEED', given, 'must be a whole number');
+  return seed;
 }

@@ -3,7 +3,15 @@
  * between two timers the clock lets every promise and every turn of the event loop settle, so that code which awaits
  * a backend in memory gets exactly as far as it would in real life.
  */
-import { systemClock, type Clock, type Instant, type Timer, type TimerOptions } from '@guard/core';
+import {
+  checkOptions,
+  systemClock,
+  type Clock,
+  type Instant,
+  type Timer,
+  type TimerOptions,
+} from '@guard/core';
+import { requireMethods, requireNumber } from '../argument.js';
 
 /** Where a virtual clock starts. */
 export interface VirtualClockOptions {
@@ -43,6 +51,9 @@ export class VirtualClock implements Clock {
   readonly #timers: PendingTimer[] = [];
 
   constructor(options: VirtualClockOptions = {}) {
+    checkOptions('options', options, ['monoMs', 'wallMs']);
+    if (options.monoMs !== undefined) requireNumber('options.monoMs', options.monoMs);
+    if (options.wallMs !== undefined) requireNumber('options.wallMs', options.wallMs);
     this.#monoMs = options.monoMs ?? 1_000;
     this.#wallMs = options.wallMs ?? Date.UTC(2026, 0, 1);
   }
@@ -52,7 +63,7 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(run: () => void, delayMs: number, options: TimerOptions = {}): Timer {
-    if (Number.isNaN(delayMs)) throw new RangeError('a timer cannot be set for NaN milliseconds');
+    if (delayMs !== Infinity && delayMs !== -Infinity) requireNumber('delayMs', delayMs);
     if (delayMs === Infinity) return { cancel: () => undefined };
     const dueMs = this.#monoMs + Math.max(delayMs, 0);
     const timer: PendingTimer = { dueMs, order: this.#order++, ref: options.ref !== false, run };
@@ -78,7 +89,7 @@ export class VirtualClock implements Clock {
    * the code under test comes to rest before the next one does. What a timer throws is what `advance` rejects with.
    */
   async advance(ms: number): Promise<void> {
-    if (!(ms >= 0 && ms < Infinity)) throw new RangeError(`time can only advance, got ${ms} ms`);
+    requireNumber('ms', ms, 0);
     if (this.#advancing) throw new Error('the clock is being advanced already: await the first advance');
     this.#advancing = true;
     try {
@@ -102,6 +113,8 @@ export class VirtualClock implements Clock {
    * sleeps in loops of its own. Rejects when `withinMs` pass first, or when no timer is left that could move anything.
    */
   async runUntil<T>(promise: Promise<T>, withinMs = 3_600_000, what = 'the promise'): Promise<T> {
+    requireMethods('promise', promise, 'a promise', ['then']);
+    if (withinMs !== Infinity) requireNumber('withinMs', withinMs, 0);
     let settled = false;
     const done = (): void => void (settled = true);
     promise.then(done, done);
@@ -122,12 +135,13 @@ export class VirtualClock implements Clock {
 
   /** Steps the wall clock, forward or back, as an administrator or a time service does. */
   shiftWall(ms: number): void {
+    requireNumber('ms', ms);
     this.#wallMs += ms;
   }
 
   /** The machine sleeps: wall time passes, monotonic time does not, and no timer fires. */
   suspend(ms: number): void {
-    if (!(ms >= 0 && ms < Infinity)) throw new RangeError(`a machine cannot sleep for ${ms} ms`);
+    requireNumber('ms', ms, 0);
     this.#wallMs += ms;
   }
 
@@ -136,7 +150,7 @@ export class VirtualClock implements Clock {
    * stand for a busy loop in the middle of the work. What became due fires late, at the next `advance` or `settle`.
    */
   block(ms: number): void {
-    if (!(ms >= 0 && ms < Infinity)) throw new RangeError(`a loop cannot be blocked for ${ms} ms`);
+    requireNumber('ms', ms, 0);
     this.#passUntil(this.#monoMs + ms);
   }
 

@@ -25,6 +25,7 @@ import { renewingCases } from './locks/renewing.js';
 import { shortCutCases } from './locks/short-cut.js';
 import { tokenCases } from './locks/tokens.js';
 import { defaultProfile, defineSuite, type SuiteOptions } from './runner.js';
+import { checkSuite } from './suite-options.js';
 
 /** Options of `describeLockBackend`. */
 export interface LockBackendSuite extends SuiteOptions {
@@ -36,8 +37,18 @@ export interface LockBackendSuite extends SuiteOptions {
   readonly create: () => Promise<LockPlace>;
 }
 
-/** Defines the suite with the functions of a test runner. */
+const TRAITS: Readonly<Record<string, 'boolean' | 'number'>> = {
+  ...{ fifo: 'boolean', push: 'boolean', floor: 'boolean' },
+  ...{ minTtlMs: 'number', ttlGranularityMs: 'number', maxBatch: 'number' },
+};
+
+/**
+ * Defines the suite with the functions of a test runner.
+ *
+ * @throws GuardError `invalid-argument` naming the option.
+ */
 export function describeLockBackend(options: LockBackendSuite): void {
+  checkSuite(options, TRAITS, ['atOnce']);
   describeWays(options, false);
   if (options.atOnce === true) describeWays(options, true);
 }

@@ -4,6 +4,7 @@ import { findingCases } from './runs/finding.js';
 import { RunKit, type RunPlace, type RunTraits } from './runs/kit.js';
 import { movingCases } from './runs/moving.js';
 import { registeringCases } from './runs/registering.js';
+import { checkSuite } from './suite-options.js';
 
 /** Options of `describeRunStore`. */
 export interface RunStoreSuite extends SuiteOptions {
@@ -13,8 +14,13 @@ export interface RunStoreSuite extends SuiteOptions {
   readonly create: () => Promise<RunPlace>;
 }
 
-/** Defines the suite with the functions of a test runner. */
+/**
+ * Defines the suite with the functions of a test runner.
+ *
+ * @throws GuardError `invalid-argument` naming the option.
+ */
 export function describeRunStore(options: RunStoreSuite): void {
+  checkSuite(options, { createRunning: 'boolean' });
   const { create, profile = defaultProfile(), traits } = options;
   const themes = [
     ['records and moves', movingCases],

@@ -13,6 +13,7 @@ import { scanningCases } from './state/scanning.js';
 import { sizingCases } from './state/sizing.js';
 import { watchingCases } from './state/watching.js';
 import { writingCases } from './state/writing.js';
+import { checkSuite } from './suite-options.js';
 
 /** Options of `describeStateStore`. */
 export interface StateStoreSuite extends SuiteOptions {
@@ -22,8 +23,15 @@ export interface StateStoreSuite extends SuiteOptions {
   readonly create: () => Promise<StatePlace>;
 }
 
-/** Defines the suite with the functions of a test runner. */
+const STATE_TRAITS = { maxBatch: 'number', push: 'boolean' } as const;
+
+/**
+ * Defines the suite with the functions of a test runner.
+ *
+ * @throws GuardError `invalid-argument` naming the option.
+ */
 export function describeStateStore(options: StateStoreSuite): void {
+  checkSuite(options, STATE_TRAITS);
   const { create, profile = defaultProfile(), traits } = options;
   const themes = [
     ['writing', writingCases],

@@ -3,11 +3,16 @@
  * is a value, so that the same list runs under any of them, and a case that an adapter cannot run is reported by its
  * name and the reason instead of being left out.
  */
+import { requireOneOf } from '../argument.js';
 import type { Timeline } from './timeline.js';
 
-/** The functions of a test runner. Those of Jest, Vitest and Mocha fit as they are (`skip: it.skip`). */
+/**
+ * The functions of a test runner. Those of Jest and Vitest fit as they are (`skip: it.skip`). Mocha's `it` knows no
+ * third argument: hand in `it: (title, run, timeoutMs = 0) => void it(title, run).timeout(timeoutMs)`.
+ */
 export interface TestRunner {
   describe(title: string, define: () => void): void;
+  /** `timeoutMs`: how long the case may take. A runner that cuts it short reports defects that are none. */
   it(title: string, run: () => Promise<void>, timeoutMs?: number): void;
   /** Reports a case as skipped; the reason stands in the title. */
   skip(title: string, run: () => Promise<void>): void;
@@ -104,7 +109,13 @@ export function slackMs(time: Timeline): number {
   return time.virtual ? 2 : 150;
 }
 
-/** The profile that the environment asks for: `npm run cases` asks for the full one. */
+/**
+ * The profile that the environment asks for: `npm run cases` asks for the full one.
+ *
+ * @throws GuardError `invalid-argument`: it asks for one that does not exist.
+ */
 export function defaultProfile(): Profile {
-  return process.env['GUARD_PROFILE'] === 'full' ? 'full' : 'quick';
+  const profile = process.env['GUARD_PROFILE'] || 'quick';
+  requireOneOf('GUARD_PROFILE', profile, ['quick', 'full']);
+  return profile as Profile;
 }

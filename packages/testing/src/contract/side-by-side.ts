@@ -3,6 +3,7 @@
  * share nothing but the server. Runners know "at the same time" within one block only, so themes become the beginning of
  * titles; and they know one limit for all files, while how many cases a machine bears depends on what they do.
  */
+import { checkCallback, requireMethods, requireOptions, requireWhole } from '../argument.js';
 import type { TestRunner } from './runner.js';
 
 const WAIT_FACTOR = 3;
@@ -19,7 +20,11 @@ export interface SideBySideOptions {
  * Jest or Vitest).
  */
 export function sideBySide(runner: TestRunner, options: SideBySideOptions): TestRunner {
+  requireMethods('runner', runner, 'a TestRunner', ['describe', 'it', 'skip']);
+  requireOptions('options', options, ['atATime', 'suites']);
   const { atATime, suites = () => true } = options;
+  requireWhole('options.atATime', atATime, 1);
+  checkCallback('options.suites', suites);
   const inTurn = turns(atATime);
   let suite: string | undefined;
   let theme = '';

@@ -4,6 +4,8 @@
  * it translate.
  */
 import { systemClock, type Clock } from '@guard/core';
+import { checkClock } from '../argument.js';
+import { checkFault, checkScope } from './fault-rules.js';
 
 /** What becomes of one request. */
 export type Fault =
@@ -80,15 +82,25 @@ export interface Request<O, A> {
 /** The faults that are in play, and the traffic so far. */
 export class FaultPlan<V extends string> {
   readonly #clock: Clock;
+  readonly #verbs: readonly V[] | undefined;
   readonly #traffic = new Map<V, { calls: number; operations: number }>();
   #active: ActiveFault<V>[] = [];
 
-  constructor(clock: Clock = systemClock) {
+  /** `verbs`: the only ones that faults may be limited to. Default: any. */
+  constructor(clock: Clock = systemClock, verbs?: readonly V[]) {
+    checkClock('clock', clock);
     this.#clock = clock;
+    this.#verbs = verbs;
   }
 
-  /** Puts a fault into play. Of several that fit a request the oldest is played; delays are added to it. */
+  /**
+   * Puts a fault into play. Of several that fit a request the oldest is played; delays are added to it.
+   *
+   * @throws GuardError `invalid-argument`: no such fault, or no such verb.
+   */
   play(fault: Fault, scope: FaultScope<V> = {}): PlayedFault {
+    checkFault(fault);
+    checkScope(scope, this.#verbs);
     const active = {
       fault,
       verbs: scope.verbs,

@@ -4,6 +4,7 @@
  * connection: several over one backend are several processes with separate faults.
  */
 import {
+  checkOptions,
   systemClock,
   type AtOnce,
   type Claim,
@@ -15,11 +16,21 @@ import {
   type Renewal,
   type Subscription,
 } from '@guard/core';
+import {
+  checkClock,
+  checkFlag,
+  requireMethods,
+  requireNumber,
+  requireOneOf,
+  requireWhole,
+} from '../argument.js';
 import { FaultPlan, PlayedFaultError, type PlayedFault } from './fault.js';
 import { portViolations } from './port-rules.js';
 
 /** Verbs of a lock backend, as faults name them. */
 export type LockVerb = 'acquire' | 'renew' | 'release' | 'inspect' | 'subscribe';
+
+const VERBS: readonly LockVerb[] = ['acquire', 'renew', 'release', 'inspect', 'subscribe'];
 
 /** What becomes of a notice. */
 export type NoticeFault =
@@ -68,8 +79,9 @@ export interface FaultyBackendOptions {
 
 /** Wraps a lock backend so that a test can play faults on it. Closing the wrapper leaves the wrapped one open. */
 export function faultyBackend(inner: LockBackend, options: FaultyBackendOptions = {}): FaultyBackend {
+  checkArguments(inner, options);
   const clock = options.clock ?? systemClock;
-  const plan = new FaultPlan<LockVerb>(clock);
+  const plan = new FaultPlan<LockVerb>(clock, VERBS);
   const stream = new FaultyStream(clock);
   const violations: string[] = [];
   const batch = <O extends Claim | Renewal | Release, A>(
@@ -121,8 +133,10 @@ export function faultyBackend(inner: LockBackend, options: FaultyBackendOptions 
       plan.clear();
       stream.heal();
     },
-    loseReply: (verb, nth = 1) =>
-      plan.play({ type: 'lose-reply' }, { verbs: [verb], skip: nth - 1, times: 1 }),
+    loseReply: (verb, nth = 1) => {
+      requireWhole('nth', nth, 1);
+      return plan.play({ type: 'lose-reply' }, { verbs: [verb], skip: nth - 1, times: 1 });
+    },
     playNotices: (fault, times = Infinity) => stream.play(fault, times),
     get notices() {
       return stream.delivered;
@@ -131,6 +145,14 @@ export function faultyBackend(inner: LockBackend, options: FaultyBackendOptions 
       return stream.size;
     },
   };
+}
+
+function checkArguments(inner: unknown, options: FaultyBackendOptions): void {
+  requireMethods('inner', inner, 'a LockBackend', ['acquire', 'renew', 'release', 'inspect']);
+  checkOptions('options', options, ['clock', 'closeInner', 'atOnce']);
+  checkClock('options.clock', options.clock);
+  checkFlag('options.closeInner', options.closeInner);
+  checkFlag('options.atOnce', options.atOnce);
 }
 
 /** Answers at once while nothing is in play, counted and checked like a request. */
@@ -187,6 +209,10 @@ class FaultyStream {
   }
 
   play(fault: NoticeFault, times: number): void {
+    requireOneOf('fault.type', fault?.type, ['drop', 'delay', 'duplicate']);
+    if (fault.type === 'delay') requireNumber('fault.ms', fault.ms, 0);
+    if (fault.type === 'duplicate') requireNumber('fault.afterMs', fault.afterMs, 0);
+    if (times !== Infinity) requireWhole('times', times, 1);
     this.#active.push({ fault, left: times });
   }
 

@@ -1,11 +1,14 @@
 /**
  * A state store with faults: the same hand on it as `faultyBackend` has on locks.
  */
-import { type Clock, type StateChange, type StateStore, type Subscription } from '@guard/core';
+import { checkOptions, type Clock, type StateChange, type StateStore, type Subscription } from '@guard/core';
+import { checkClock, checkFlag, requireMethods, requireWhole } from '../argument.js';
 import { FaultPlan, PlayedFaultError, type PlayedFault } from './fault.js';
 
 /** Verbs of a state store, as faults name them. */
 export type StateVerb = 'now' | 'read' | 'write' | 'scan' | 'watch';
+
+const VERBS: readonly StateVerb[] = ['now', 'read', 'write', 'scan', 'watch'];
 
 /** A wrapped state store and the hand on it. */
 export interface FaultyState {
@@ -28,7 +31,11 @@ export function faultyState(
   inner: StateStore,
   options: { readonly clock?: Clock; readonly closeInner?: boolean } = {},
 ): FaultyState {
-  const plan = new FaultPlan<StateVerb>(options.clock);
+  requireMethods('inner', inner, 'a StateStore', ['read', 'write', 'scan', 'watch']);
+  checkOptions('options', options, ['clock', 'closeInner']);
+  checkClock('options.clock', options.clock);
+  checkFlag('options.closeInner', options.closeInner);
+  const plan = new FaultPlan<StateVerb>(options.clock, VERBS);
   const watches = new HeldWatches();
   const one = async <O, A>(verb: StateVerb, operation: O, execute: () => Promise<A>): Promise<A> =>
     (await plan.send(verb, { operations: [operation], execute: async () => [await execute()] }))[0]!;
@@ -63,8 +70,10 @@ export function faultyState(
       plan.clear();
       watches.flush();
     },
-    loseReply: (verb, nth = 1) =>
-      plan.play({ type: 'lose-reply' }, { verbs: [verb], skip: nth - 1, times: 1 }),
+    loseReply: (verb, nth = 1) => {
+      requireWhole('nth', nth, 1);
+      return plan.play({ type: 'lose-reply' }, { verbs: [verb], skip: nth - 1, times: 1 });
+    },
   };
 }
 

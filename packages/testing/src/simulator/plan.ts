@@ -3,6 +3,8 @@
  * are, and which kinds of fault this simulation knows at all: a storm of everything hides what a single kind of fault
  * would show.
  */
+import { invalidArgument } from '@guard/core';
+import { checkFlag, requireMethods, requireOneOf, requireOptions, requireWhole } from '../argument.js';
 import type { SeededRandom } from '../clock/seeded-random.js';
 import { chance } from './chance.js';
 
@@ -64,6 +66,23 @@ export interface PlanOptions {
   /** `true`: where there are single runs, one of the tasks has a schedule. Default: in every fourth seed. */
   readonly schedules?: boolean;
 }
+
+/** Refuses options that no plan can be drawn from; those of `simulate` itself are among them. */
+export function checkPlan(options: PlanOptions & { readonly seed: number; readonly core?: object }): void {
+  requireOptions('options', options, ['seed', 'core', ...FLAGS, 'nodes', 'steps', 'faults']);
+  requireWhole('options.seed', options.seed, -Infinity);
+  if (options.nodes !== undefined) requireWhole('options.nodes', options.nodes, 1, MAX_NODES);
+  if (options.steps !== undefined) requireWhole('options.steps', options.steps, 0);
+  for (const flag of FLAGS) checkFlag(`options.${flag}`, options[flag]);
+  if (options.core !== undefined) requireMethods('options.core', options.core, 'a core', CORE);
+  const { faults = [] } = options;
+  if (!Array.isArray(faults)) throw invalidArgument('options.faults', faults, 'must be an array of faults');
+  for (const fault of faults as readonly unknown[]) requireOneOf('options.faults', fault, SIMULATED_FAULTS);
+}
+
+const FLAGS = ['beyondAssumptions', 'atOnce', 'schedules'] as const;
+const CORE = ['createGuard', 'kvRuns', 'memoryLocks', 'memoryState'];
+const MAX_NODES = 100;
 
 /** What a seed decided. */
 export interface SeedPlan {

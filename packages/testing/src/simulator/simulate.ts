@@ -18,7 +18,7 @@ import { Entries } from './laws/entries.js';
 import { Occurrences, SCHEDULED } from './laws/occurrences.js';
 import { Runs } from './laws/runs.js';
 import { Nemesis } from './nemesis.js';
-import { drawPlan, type PlanOptions } from './plan.js';
+import { checkPlan, drawPlan, type PlanOptions } from './plan.js';
 import { Server } from './server.js';
 import type { SimulatedCore, Stage } from './stage.js';
 import { fullLockKey, NAMESPACE, STATE_PREFIX } from './workload.js';
@@ -48,8 +48,13 @@ export interface SimulationResult {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Plays one seed. Never rejects because of what the guards do: that is a violation. */
+/**
+ * Plays one seed. Never rejects because of what the guards do: that is a violation.
+ *
+ * @throws GuardError `invalid-argument` naming the option.
+ */
 export async function simulate(options: SimulateOptions): Promise<SimulationResult> {
+  checkPlan(options);
   const { seed, core = { createGuard, kvRuns, memoryLocks, memoryState } } = options;
   const world = new World();
   const random = new SeededRandom(seed);

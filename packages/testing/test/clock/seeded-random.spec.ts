@@ -44,7 +44,7 @@ describe('SeededRandom', () => {
       process.env['GUARD_SEED'] = '12345';
       expect(new SeededRandom().seed).toBe(12_345);
       process.env['GUARD_SEED'] = 'abc';
-      expect(() => new SeededRandom()).toThrow(RangeError);
+      expect(() => new SeededRandom()).toThrow(/GUARD_SEED must be a whole number, got "abc"/);
       delete process.env['GUARD_SEED'];
       const { seed } = new SeededRandom();
       expect(draw(new SeededRandom(seed))).toEqual(draw(new SeededRandom(seed)));
