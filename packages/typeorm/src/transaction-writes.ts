@@ -1,41 +1,17 @@
 /** What Guard writes inside a transaction of the application, as statements of its database. */
-import type { RunEvent, RunRecord } from '@guard/core';
 import type { Target } from './dialect.js';
 import { onMariadb } from './mariadb/transaction-writes.js';
 import { explained } from './postgres/faults.js';
 import { postgresTables } from './postgres/names.js';
 import { createValues, moveValues } from './server/run-values.js';
 import { explainMissing } from './schema-missing.js';
-import { runColumns, type RowVersion } from './run-rows.js';
+import { runColumns } from './run-rows.js';
 import * as postgresFence from './statements/postgres-fence.js';
 import * as postgresRuns from './statements/postgres-runs.js';
 import * as sqliteFence from './statements/sqlite-fence.js';
 import * as sqliteRuns from './statements/sqlite-runs.js';
 import { tableNames, type TableOptions } from './tables.js';
-
-/** A statement with its parameters. */
-export interface Sent {
-  readonly statement: string;
-  readonly parameters: readonly unknown[];
-}
-
-/** The statements for one database. */
-export interface TransactionWrites {
-  /** A row with the largest token; it is ours: nobody with a larger one was here before. None: somebody was. */
-  passFence(resource: string, token: bigint): Sent;
-  /** → the largest token, where `passFence` does not answer it. */
-  readFence?(resource: string): Sent;
-  /** A row with `seq`: the record was made. None: the key has one. */
-  create(namespace: string, run: RunRecord, event: RunEvent): Sent;
-  /** A row: the record was moved. None: it has moved on. */
-  move(namespace: string, version: RowVersion, next: RunRecord, event: RunEvent): Sent;
-  /** The line of history that follows, where it is a statement of its own. */
-  line(seq: unknown, event: RunEvent): Sent | undefined;
-  /** → the record as JSON. */
-  read(namespace: string, run: RunRecord): Sent;
-  /** The error itself, or one that says what to do about it. */
-  explained(cause: unknown): unknown;
-}
+import type { TransactionWrites } from './transaction-port.js';
 
 /** The statements for a database. */
 export function writesFor(target: Target, options: TableOptions): TransactionWrites {

@@ -10,7 +10,8 @@ import { targetOf } from './dialect.js';
 import { runTablesOf } from './run-tables.js';
 import { parseVersion } from './run-rows.js';
 import type { TableOptions } from './tables.js';
-import { writesFor, type Sent, type TransactionWrites } from './transaction-writes.js';
+import type { Sent, TransactionWrites } from './transaction-port.js';
+import { writesFor } from './transaction-writes.js';
 
 /**
  * Lets the transaction go on only if no newer holder of the lock has been here: for each lock the database keeps the

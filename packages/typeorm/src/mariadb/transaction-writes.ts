@@ -7,7 +7,7 @@ import { plain } from '../server/run-values.js';
 import type { Value } from '../server/statements.js';
 import { transactionStatements } from '../statements/mariadb-transaction.js';
 import { tableNames, type TableOptions } from '../tables.js';
-import type { TransactionWrites } from '../transaction-writes.js';
+import type { TransactionWrites } from '../transaction-port.js';
 import { explained } from './faults.js';
 import { mariadbTables } from './names.js';
 

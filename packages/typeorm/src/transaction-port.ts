@@ -1,0 +1,27 @@
+/** What each database has to offer for Guard's part of a transaction of the application. */
+import type { RunEvent, RunRecord } from '@guard/core';
+import type { RowVersion } from './run-rows.js';
+
+/** A statement with its parameters. */
+export interface Sent {
+  readonly statement: string;
+  readonly parameters: readonly unknown[];
+}
+
+/** The statements for one database. */
+export interface TransactionWrites {
+  /** A row with the largest token; it is ours: nobody with a larger one was here before. None: somebody was. */
+  passFence(resource: string, token: bigint): Sent;
+  /** → the largest token, where `passFence` does not answer it. */
+  readFence?(resource: string): Sent;
+  /** A row with `seq`: the record was made. None: the key has one. */
+  create(namespace: string, run: RunRecord, event: RunEvent): Sent;
+  /** A row: the record was moved. None: it has moved on. */
+  move(namespace: string, version: RowVersion, next: RunRecord, event: RunEvent): Sent;
+  /** The line of history that follows, where it is a statement of its own. */
+  line(seq: unknown, event: RunEvent): Sent | undefined;
+  /** → the record as JSON. */
+  read(namespace: string, run: RunRecord): Sent;
+  /** The error itself, or one that says what to do about it. */
+  explained(cause: unknown): unknown;
+}
