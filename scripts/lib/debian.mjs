@@ -5,6 +5,8 @@ import { run } from './run.mjs';
 /** Debian asks this program before it starts a service during an installation; 101 means no. */
 const POLICY = '/usr/sbin/policy-rc.d';
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
 /** Whether this is root on a machine with apt-get. */
 export async function canInstallPackages() {
   if (process.getuid?.() !== 0) return false;
@@ -24,13 +26,26 @@ export async function installPackages(packages, { services = [] } = {}) {
   for (const service of services) await run('update-rc.d', [service, 'disable'], { capture: true });
 }
 
-/** A policy that is there already is the machine owner's; it is left alone. */
-async function withoutServiceStarts(work) {
-  const own = !existsSync(POLICY);
-  if (own) writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+/**
+ * A policy that is there already is the machine owner's; it is left alone. An own one goes again whatever happens, but
+ * for SIGKILL: left behind, it would keep every later installation from starting its services.
+ */
+export async function withoutServiceStarts(work, { policy = POLICY } = {}) {
+  if (existsSync(policy)) return work();
+  const remove = () => rmSync(policy, { force: true });
+  const interrupted = (signal) => {
+    remove();
+    for (const name of SIGNALS) process.off(name, interrupted);
+    process.kill(process.pid, signal);
+  };
+  for (const signal of SIGNALS) process.on(signal, interrupted);
+  process.on('exit', remove);
+  writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
-    await work();
+    return await work();
   } finally {
-    if (own) rmSync(POLICY, { force: true });
+    remove();
+    process.off('exit', remove);
+    for (const signal of SIGNALS) process.off(signal, interrupted);
   }
 }
