@@ -7,7 +7,7 @@ import { GuardError } from '@guard/core';
 import { versionIn } from './find-program.js';
 import type { Recipe } from './recipe.js';
 import type { RestartOptions } from './server.js';
-import { untilReady } from './until-ready.js';
+import { settling, untilReady } from './until-ready.js';
 
 /** Every user may write there, in every image. */
 const FOLDER = '/tmp';
@@ -105,17 +105,28 @@ export class ContainerServer {
 
   async #untilReady(): Promise<void> {
     let failure: Error | undefined;
-    const inspect = async (): Promise<boolean> => {
-      if (await this.#recipe.isReady()) return true;
+    // On the host's network somebody else's server may answer at the port.
+    const settled = settling();
+    const isReady = async (): Promise<boolean> => {
+      const answered = await this.#recipe.isReady();
       const { State: state } = await this.#engine().inspect();
       if (!state.Running) failure = new Error(`its container ended with ${state.ExitCode}`);
-      return false;
+      return answered && settled();
     };
-    await untilReady(
-      { ...this.#recipe, isReady: inspect },
-      () => failure,
-      () => `docker logs ${this.#container.getId()} tells more`,
-    );
+    await untilReady({ ...this.#recipe, isReady }, { failure: () => failure, log: () => this.#lastLines() });
+  }
+
+  /** It is removed when it does not start, so what it wrote is shown now. */
+  async #lastLines(): Promise<string> {
+    const options = { follow: false, stdout: true, stderr: true, tail: 15 } as const;
+    const log = await this.#engine()
+      .logs(options)
+      .catch(() => Buffer.from('no log'));
+    // Each piece has a head of eight bytes, of which none is a letter that matters.
+    return log
+      .toString('utf8')
+      .replace(/[^\n\x20-\x7e]/g, '')
+      .trim();
   }
 }
 

@@ -1,14 +1,21 @@
 /** etcd: one node, or three that elect a leader. */
 import { GuardError } from '@guard/core';
-import { addressesIn } from './environment.js';
+import { checkGiven, flag, group, oneOf, text, texts } from './arguments.js';
+import { addressesIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { Recipe } from './recipe.js';
-import { controlAll, type ServerGroup, type TestServer } from './server.js';
-import { externalServer, startServer } from './start.js';
+import { controlAll, startTogether, type ServerGroup, type TestServer } from './server.js';
+import { externalServer, isPortTaken, START_TRIES, startServer } from './start.js';
 import { eventually } from './until-ready.js';
 import { answers, etcdRequest } from './wire.js';
 
-const ETCD_PORT = 2379;
+const ETCD_ADDRESS: AddressForm = { schemes: ['http', 'https'], defaultPort: 2379 };
+const CHECKS = {
+  nodes: oneOf(1, 3),
+  onDisk: flag,
+  tls: group({ certFile: text, keyFile: text, clientCaFile: text }, ['certFile', 'keyFile']),
+  args: texts,
+};
 
 /** How many nodes. */
 export interface EtcdOptions {
@@ -43,17 +50,18 @@ export interface EtcdGroup extends ServerGroup {
 
 /** etcd: from `GUARD_ETCD_URLS` (one node) or `GUARD_ETCD_CLUSTER_URLS` (three), or started. */
 export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdGroup> {
+  checkGiven('startEtcd options', options, CHECKS);
   const count = options.nodes ?? 1;
   const variable = count === 1 ? 'GUARD_ETCD_URLS' : 'GUARD_ETCD_CLUSTER_URLS';
-  const urls = addressesIn(variable, ETCD_PORT);
+  const urls = addressesIn(variable, ETCD_ADDRESS, count);
   const nodes =
     urls === undefined
       ? await startNodes(count, variable, options)
-      : await Promise.all(urls.map((url) => externalEtcd(variable, url)));
-  return group(nodes);
+      : await startTogether(urls.map((url) => externalEtcd(variable, url)));
+  return asGroup(nodes);
 }
 
-function group(nodes: readonly TestServer[]): EtcdGroup {
+function asGroup(nodes: readonly TestServer[]): EtcdGroup {
   const [first] = nodes;
   if (first === undefined) throw new GuardError('invalid-argument', 'etcd needs at least one node');
   const { kind, version, source } = first;
@@ -71,11 +79,22 @@ function externalEtcd(variable: string, url: URL): Promise<TestServer> {
   });
 }
 
-/** All nodes at once: the first is ready only when a majority is there. */
+/** The ports among the nodes are part of what each is told of the others: where one is taken, all start anew. */
 async function startNodes(count: number, variable: string, options: EtcdOptions): Promise<TestServer[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await tryNodes(count, variable, options);
+    } catch (error) {
+      if (attempt === START_TRIES || !isPortTaken(error)) throw error;
+    }
+  }
+}
+
+/** All nodes at once: the first is ready only when a majority is there. */
+async function tryNodes(count: number, variable: string, options: EtcdOptions): Promise<TestServer[]> {
   const peers = await Promise.all(Array.from({ length: count }, () => freePort()));
   const members = peers.map((port, index) => `node${index}=http://${LOOPBACK}:${port}`).join(',');
-  const starts = await Promise.allSettled(
+  return startTogether(
     peers.map((peerPort, index) =>
       startServer({
         variable,
@@ -94,11 +113,6 @@ async function startNodes(count: number, variable: string, options: EtcdOptions)
       }),
     ),
   );
-  const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
-  const failure = starts.find((start) => start.status === 'rejected');
-  if (failure === undefined) return nodes;
-  await Promise.all(nodes.map((node) => node.stop()));
-  throw failure.reason;
 }
 
 interface Member {

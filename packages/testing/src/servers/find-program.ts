@@ -1,6 +1,6 @@
 /** Finds server programs: in PATH, and where Debian keeps those that it leaves out of PATH. */
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { GuardError } from '@guard/core';
@@ -51,7 +51,8 @@ function programFolders(): string[] {
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
-    return true;
+    // A folder can be "executed" as well.
+    return statSync(path).isFile();
   } catch {
     return false;
   }

@@ -1,12 +1,13 @@
 /** MariaDB. */
-import { addressIn } from './environment.js';
+import { checkGiven, flag, texts } from './arguments.js';
+import { addressIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { SqlServer } from './postgres.js';
 import type { Recipe } from './recipe.js';
 import { externalServer, startServer } from './start.js';
 import { answers, mariadbGreeting } from './wire.js';
 
-const MARIADB_PORT = 3306;
+const MARIADB_ADDRESS: AddressForm = { schemes: ['mariadb', 'mysql'], defaultPort: 3306 };
 const VARIABLE = 'GUARD_MARIADB_URL';
 const DATA = 'data';
 const SETUP = 'setup.sql';
@@ -35,7 +36,8 @@ export interface MariadbOptions {
 
 /** One MariaDB server: from `GUARD_MARIADB_URL`, or started. */
 export async function startMariadb(options: MariadbOptions = {}): Promise<SqlServer> {
-  const url = addressIn(VARIABLE, MARIADB_PORT);
+  checkGiven('startMariadb options', options, { fsync: flag, args: texts });
+  const url = addressIn(VARIABLE, MARIADB_ADDRESS);
   if (url !== undefined) return externalMariadb(url);
   return startServer({
     variable: VARIABLE,

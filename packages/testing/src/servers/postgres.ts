@@ -1,16 +1,25 @@
 /** Postgres, and PgBouncer in front of it. */
-import { addressIn } from './environment.js';
+import { invalidArgument } from '@guard/core';
+import { checkGiven, flag, oneOf, text, texts, whole } from './arguments.js';
+import { addressIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { Recipe } from './recipe.js';
 import type { TestServer } from './server.js';
 import { externalServer, startServer } from './start.js';
 import { answers, postgresGreeting } from './wire.js';
 
-const POSTGRES_PORT = 5432;
-const PGBOUNCER_PORT = 6432;
+const POSTGRES_ADDRESS: AddressForm = { schemes: ['postgres', 'postgresql'], defaultPort: 5432 };
+const PGBOUNCER_ADDRESS: AddressForm = { schemes: ['postgres', 'postgresql'], defaultPort: 6432 };
 const DATA = 'data';
 const USER = 'guard';
 const DATABASE = 'postgres';
+/** What PgBouncer has to know of the server behind it. */
+const LOGIN_CHECKS = { host: text, port: whole(1, 65_535), user: text };
+const POOL_CHECKS = {
+  postgres: behind,
+  poolMode: oneOf('session', 'transaction', 'statement'),
+  poolSize: whole(1, 1_000),
+};
 
 /** A SQL server, with what a driver needs to log in. */
 export interface SqlServer extends TestServer {
@@ -39,7 +48,8 @@ export interface PgbouncerOptions {
 
 /** One Postgres server: from `GUARD_POSTGRES_URL`, or started. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<SqlServer> {
-  const url = addressIn('GUARD_POSTGRES_URL', POSTGRES_PORT);
+  checkGiven('startPostgres options', options, { fsync: flag, settings: texts });
+  const url = addressIn('GUARD_POSTGRES_URL', POSTGRES_ADDRESS);
   if (url !== undefined) return externalPostgres('postgres', 'GUARD_POSTGRES_URL', url);
   return startServer({
     variable: 'GUARD_POSTGRES_URL',
@@ -50,13 +60,22 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<SqlS
 
 /** One PgBouncer in front of a Postgres server: from `GUARD_PGBOUNCER_URL`, or started. */
 export async function startPgbouncer(options: PgbouncerOptions): Promise<SqlServer> {
-  const url = addressIn('GUARD_PGBOUNCER_URL', PGBOUNCER_PORT);
+  checkGiven('startPgbouncer options', options, POOL_CHECKS, ['postgres']);
+  const url = addressIn('GUARD_PGBOUNCER_URL', PGBOUNCER_ADDRESS);
   if (url !== undefined) return externalPostgres('pgbouncer', 'GUARD_PGBOUNCER_URL', url);
   return startServer({
     variable: 'GUARD_PGBOUNCER_URL',
     recipe: async () => pgbouncerRecipe(await freePort(), options),
     finish: withLogin,
   });
+}
+
+/** Checks a server that was started here, of which only the login matters. */
+function behind(argument: string, value: unknown): void {
+  if (typeof value !== 'object') throw invalidArgument(argument, value, 'must be a server of startPostgres');
+  for (const [name, check] of Object.entries(LOGIN_CHECKS)) {
+    check(`${argument}.${name}`, (value as Readonly<Record<string, unknown>>)[name]);
+  }
 }
 
 /** Adds user, password and database, and an address with them. */

@@ -19,17 +19,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GuardError, systemClock } from '@guard/core';
 import { idsOf, versionOf } from './find-program.js';
-import { forget, reapOrphans, record, signalTree } from './reap.js';
+import { listenerOn } from './listener.js';
+import { forget, MEMORY, reapOrphans, record, signalTree } from './reap.js';
 import type { Recipe } from './recipe.js';
 import type { RestartOptions } from './server.js';
 import { prepareData } from './template.js';
-import { untilReady } from './until-ready.js';
+import { settling, untilReady } from './until-ready.js';
 
 const LOG = 'server.log';
 const END_WITHIN_MS = 5_000;
-
-/** A file system in memory, on Linux. */
-const MEMORY = '/dev/shm';
 
 /** A server that runs as a process of this machine. */
 export class ProgramServer {
@@ -47,6 +45,7 @@ export class ProgramServer {
     this.#recipe = recipe;
     this.#ids = idsOf(recipe.unprivilegedUser);
     this.#folder = mkdtempSync(join(placeOf(recipe), `guard-${recipe.kind}-`));
+    record(this.#folder);
     this.#own(this.#folder);
   }
 
@@ -72,6 +71,7 @@ export class ProgramServer {
     // Nothing of it is kept, so nobody waits for it to write.
     await this.#end(this.#recipe.quickStop ?? 'SIGKILL');
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    forget(this.#folder);
   }
 
   async pause(): Promise<void> {
@@ -127,16 +127,31 @@ export class ProgramServer {
     child.once('error', (error) => (failure = error));
     child.once('exit', (code, signal) => {
       failure ??= new Error(`it ended with ${signal ?? code}`);
-      if (child.pid !== undefined) forget(child.pid);
-      if (this.#child === child) this.#child = undefined;
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      // Its data stays, for a restart; its process id may soon be somebody else's.
+      record(this.#folder);
     });
     this.#child = child;
-    if (child.pid !== undefined) record(child.pid, this.#folder);
+    if (child.pid !== undefined) record(this.#folder, child.pid);
     await untilReady(
-      this.#recipe,
-      () => failure,
-      () => this.#lastLines(),
+      { ...this.#recipe, isReady: this.#isReady(child) },
+      { failure: () => failure, log: () => this.#lastLines() },
     );
+  }
+
+  /** Whether it serves, and it is the one that was started: somebody else's server may have taken the port. */
+  #isReady(child: ChildProcess): () => Promise<boolean> {
+    const { port, isReady } = this.#recipe;
+    const settled = settling();
+    return async () => {
+      const asked = isReady();
+      const answer = await asked.catch(() => true);
+      if (!answer || child.pid === undefined) return false;
+      const listener = listenerOn(port, child.pid);
+      if (listener === 'foreign') throw new Error('address already in use: another process listens there');
+      return (await asked) && (listener === 'ours' || settled());
+    };
   }
 
   /** Ends the process, if it runs: with a signal that it may obey, else without asking. */
@@ -145,12 +160,15 @@ export class ProgramServer {
     if (child?.pid === undefined) return;
     const { pid } = child;
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    // Whoever waits for its end has to live that long.
+    child.ref();
     if (signal === 'SIGKILL') signalTree(pid, 'SIGKILL');
     else {
       signalTree(pid, 'SIGCONT');
       child.kill(signal);
     }
-    const timer = systemClock.setTimer(() => signalTree(pid, 'SIGKILL'), END_WITHIN_MS);
+    const { endWithinMs = END_WITHIN_MS } = this.#recipe;
+    const timer = systemClock.setTimer(() => signalTree(pid, 'SIGKILL'), endWithinMs);
     await ended;
     timer.cancel();
   }

@@ -29,8 +29,10 @@ export interface Recipe {
   readonly stopSignal?: NodeJS.Signals;
   /** Ends it when its data is of no use any more. Default SIGKILL. */
   readonly quickStop?: NodeJS.Signals;
+  /** How long it has to obey a signal, before it is killed, in milliseconds. Default 5,000. */
+  readonly endWithinMs?: number;
   readonly image: ImageRecipe;
-  /** Asks over the network whether it serves. */
+  /** Asks over the network whether it serves. Rejects where it never will, such as one that asks for a password. */
   readonly isReady: () => Promise<boolean>;
 }
 

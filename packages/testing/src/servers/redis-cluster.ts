@@ -1,8 +1,16 @@
 /** Redis Cluster: masters that share the 16,384 slots, each with replicas. */
+import { checkGiven, whole } from './arguments.js';
 import { addressesIn } from './environment.js';
 import { freePort } from './ports.js';
-import { externalRedis, REDIS_PORT, redisGroup, redisRecipe, type RedisOptions } from './redis.js';
-import type { ServerGroup, TestServer } from './server.js';
+import {
+  externalRedis,
+  REDIS_ADDRESS,
+  REDIS_CHECKS,
+  redisGroup,
+  redisRecipe,
+  type RedisOptions,
+} from './redis.js';
+import { orStop, startTogether, type ServerGroup, type TestServer } from './server.js';
 import { startServer } from './start.js';
 import { eventually } from './until-ready.js';
 import { redisCommand } from './wire.js';
@@ -11,6 +19,12 @@ const SLOTS = 16_384;
 /** Members talk to each other on their port and this. */
 const BUS = 10_000;
 const VARIABLE = 'GUARD_REDIS_CLUSTER_URLS';
+const CHECKS = {
+  ...REDIS_CHECKS,
+  masters: whole(1, 32),
+  replicas: whole(0, 8),
+  nodeTimeoutMs: whole(1, 3_600_000),
+};
 
 /** How a cluster is set up. */
 export interface RedisClusterOptions extends RedisOptions {
@@ -30,17 +44,17 @@ export interface RedisCluster extends ServerGroup {
 
 /** A cluster: from `GUARD_REDIS_CLUSTER_URLS`, or started. */
 export async function startRedisCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
-  const urls = addressesIn(VARIABLE, REDIS_PORT);
-  if (urls !== undefined) return cluster(await Promise.all(urls.map((url) => externalRedis(VARIABLE, url))));
+  checkGiven('startRedisCluster options', options, CHECKS);
+  const urls = addressesIn(VARIABLE, REDIS_ADDRESS);
+  if (urls !== undefined)
+    return cluster(await startTogether(urls.map((url) => externalRedis(VARIABLE, url))));
   const { masters = 3, replicas = 1 } = options;
-  const nodes = await Promise.all(Array.from({ length: masters * (1 + replicas) }, () => startNode(options)));
-  try {
+  const starts = Array.from({ length: masters * (1 + replicas) }, () => startNode(options));
+  const nodes = await startTogether(starts);
+  return orStop(nodes, async () => {
     await join(nodes, masters);
     return cluster(nodes);
-  } catch (error) {
-    await Promise.all(nodes.map((node) => node.stop()));
-    throw error;
-  }
+  });
 }
 
 function cluster(nodes: readonly TestServer[]): RedisCluster {

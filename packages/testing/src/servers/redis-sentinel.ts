@@ -1,19 +1,26 @@
 /** Redis with Sentinel: a master, its replicas, and the sentinels that put a replica in its place. */
 import { GuardError } from '@guard/core';
-import { addressesIn } from './environment.js';
+import { checkGiven, whole } from './arguments.js';
+import { addressesIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { Recipe } from './recipe.js';
 import { firstAnswer } from './redis-cluster.js';
-import { externalRedis, redisGroup, redisRecipe, type RedisOptions } from './redis.js';
-import type { ServerGroup, TestServer } from './server.js';
+import { externalRedis, REDIS_CHECKS, redisGroup, redisRecipe, type RedisOptions } from './redis.js';
+import { orStop, startTogether, type ServerGroup, type TestServer } from './server.js';
 import { startServer } from './start.js';
 import { eventually } from './until-ready.js';
 import { redisCommand } from './wire.js';
 
 const VARIABLE = 'GUARD_REDIS_SENTINEL_URLS';
 const NAME_VARIABLE = 'GUARD_REDIS_SENTINEL_NAME';
-const SENTINEL_PORT = 26379;
+const SENTINEL_ADDRESS: AddressForm = { schemes: ['redis'], defaultPort: 26379 };
 const CONFIG = 'sentinel.conf';
+const CHECKS = {
+  ...REDIS_CHECKS,
+  replicas: whole(0, 8),
+  sentinels: whole(1, 32),
+  downAfterMs: whole(1, 3_600_000),
+};
 
 /** How it is set up. */
 export interface RedisSentinelOptions extends RedisOptions {
@@ -38,20 +45,16 @@ export interface RedisSentinel extends ServerGroup {
 
 /** Redis with Sentinel: from `GUARD_REDIS_SENTINEL_URLS` and `GUARD_REDIS_SENTINEL_NAME`, or started. */
 export async function startRedisSentinel(options: RedisSentinelOptions = {}): Promise<RedisSentinel> {
-  const urls = addressesIn(VARIABLE, SENTINEL_PORT);
+  checkGiven('startRedisSentinel options', options, CHECKS);
+  const urls = addressesIn(VARIABLE, SENTINEL_ADDRESS);
   if (urls !== undefined) {
     const masterName = process.env[NAME_VARIABLE];
     if (!masterName) throw new GuardError('invalid-argument', `${VARIABLE} needs ${NAME_VARIABLE} beside it`);
-    const sentinels = await Promise.all(urls.map((url) => externalRedis(VARIABLE, url)));
+    const sentinels = await startTogether(urls.map((url) => externalRedis(VARIABLE, url)));
     return service(masterName, sentinels, []);
   }
   const started: TestServer[] = [];
-  try {
-    return await startAll(options, started);
-  } catch (error) {
-    await Promise.all(started.map((server) => server.stop()));
-    throw error;
-  }
+  return orStop(started, () => startAll(options, started));
 }
 
 async function startAll(options: RedisSentinelOptions, started: TestServer[]): Promise<RedisSentinel> {
@@ -66,7 +69,7 @@ async function startAll(options: RedisSentinelOptions, started: TestServer[]): P
     return server;
   };
   const many = (count: number, recipe: (port: number) => Recipe): Promise<TestServer[]> =>
-    Promise.all(Array.from({ length: count }, () => start(recipe)));
+    startTogether(Array.from({ length: count }, () => start(recipe)));
 
   const atOnce = ['--repl-diskless-sync-delay', '0', ...(options.args ?? [])];
   const master = await start((port) => redisRecipe(port, { ...options, args: atOnce }));

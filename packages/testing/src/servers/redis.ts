@@ -1,14 +1,20 @@
 /** Single Redis servers: one, or several that know nothing of each other. */
 import { GuardError } from '@guard/core';
-import { addressesIn, addressIn } from './environment.js';
+import { checkGiven, flag, texts, whole } from './arguments.js';
+import { addressesIn, addressIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { Recipe } from './recipe.js';
-import { controlAll, type ServerGroup, type TestServer } from './server.js';
+import { controlAll, startTogether, type ServerGroup, type TestServer } from './server.js';
 import { externalServer, startServer } from './start.js';
-import { answers, redisCommand } from './wire.js';
+import { redisCommand, refusedLogin } from './wire.js';
 
-/** Where Redis listens when an address names no port. */
-export const REDIS_PORT = 6379;
+/** Addresses of Redis. */
+export const REDIS_ADDRESS: AddressForm = { schemes: ['redis'], defaultPort: 6379 };
+
+/** What options of a Redis server may be. */
+export const REDIS_CHECKS = { appendOnly: flag, args: texts };
+
+const MAX_INDEPENDENT = 64;
 
 /** How a Redis server is set up. */
 export interface RedisOptions {
@@ -23,21 +29,18 @@ export interface RedisOptions {
 
 /** One Redis server: from `GUARD_REDIS_URL`, or started. */
 export async function startRedis(options: RedisOptions = {}): Promise<TestServer> {
-  const url = addressIn('GUARD_REDIS_URL', REDIS_PORT);
+  checkGiven('startRedis options', options, REDIS_CHECKS);
+  const url = addressIn('GUARD_REDIS_URL', REDIS_ADDRESS);
   return url === undefined ? startOne('GUARD_REDIS_URL', options) : externalRedis('GUARD_REDIS_URL', url);
 }
 
 /** Independent servers, as a quorum needs them: from `GUARD_REDIS_URLS`, or started. Default: five. */
 export async function startIndependentRedis(count = 5, options: RedisOptions = {}): Promise<ServerGroup> {
-  const urls = addressesIn('GUARD_REDIS_URLS', REDIS_PORT);
-  if (urls !== undefined && urls.length < count) {
-    throw new GuardError(
-      'invalid-argument',
-      `GUARD_REDIS_URLS holds ${urls.length} addresses, needed: ${count}`,
-    );
-  }
-  const nodes = await Promise.all(
-    urls?.slice(0, count).map((url) => externalRedis('GUARD_REDIS_URLS', url)) ??
+  whole(1, MAX_INDEPENDENT)('startIndependentRedis count', count);
+  checkGiven('startIndependentRedis options', options, REDIS_CHECKS);
+  const urls = addressesIn('GUARD_REDIS_URLS', REDIS_ADDRESS, count);
+  const nodes = await startTogether(
+    urls?.map((url) => externalRedis('GUARD_REDIS_URLS', url)) ??
       Array.from({ length: count }, () => startOne('GUARD_REDIS_URLS', options)),
   );
   return redisGroup(nodes);
@@ -72,7 +75,7 @@ export function redisRecipe(port: number, { appendOnly = true, args = [] }: Redi
     ],
     data: ['appendonlydir', 'dump.rdb'],
     image: { variable: 'GUARD_REDIS_IMAGE', name: 'redis:7.4' },
-    isReady: () => answers(() => redisCommand(port, ['PING'])),
+    isReady: () => serves(port),
   };
 }
 
@@ -82,4 +85,20 @@ function startOne(variable: string, options: RedisOptions): Promise<TestServer> 
     recipe: async () => redisRecipe(await freePort(), options),
     finish: (server) => server,
   });
+}
+
+async function serves(port: number): Promise<boolean> {
+  try {
+    await redisCommand(port, ['PING']);
+    return true;
+  } catch (error) {
+    const refusal = refusedLogin(error);
+    if (refusal === undefined) return false;
+    throw new Error(
+      `it asks for a password (${refusal}), which is not supported: leave requirepass out of args`,
+      {
+        cause: error,
+      },
+    );
+  }
 }

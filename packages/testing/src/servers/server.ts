@@ -2,6 +2,7 @@
  * A server that a test can do anything to. Wherever it comes from, it has the same words: they act on this one server
  * by its process id or container, so that nobody else's is ever touched.
  */
+import { checkRestart } from './arguments.js';
 
 /** What runs. */
 export type ServerKind = 'redis' | 'etcd' | 'postgres' | 'mariadb' | 'pgbouncer';
@@ -15,7 +16,10 @@ export type ServerSource =
   /** A container, started for this test. */
   | 'container';
 
-/** What a test can do to what it started. At a server of the environment each of these rejects, but for `stop`. */
+/**
+ * What a test can do to what it started. What is called while something else is being done to the server waits for
+ * that; after `stop` nothing can be done any more. At a server of the environment each rejects, but for `stop`.
+ */
 export interface ServerControl extends AsyncDisposable {
   /** Ends it and removes its data. A server of the environment is left alone. */
   stop(): Promise<void>;
@@ -67,7 +71,38 @@ export function controlAll(nodes: readonly ServerControl[]): ServerControl {
     pause: () => each((node) => node.pause()),
     resume: () => each((node) => node.resume()),
     kill: () => each((node) => node.kill()),
-    restart: (options) => each((node) => node.restart(options)),
+    restart: async (options) => {
+      checkRestart(options);
+      await each((node) => node.restart(options));
+    },
     [Symbol.asyncDispose]: () => each((node) => node.stop()),
   };
+}
+
+/** Waits for servers that start at once. Where one does not, the others are stopped: nobody would get to know them. */
+export async function startTogether<S extends ServerControl>(starts: readonly Promise<S>[]): Promise<S[]> {
+  const ends = await Promise.allSettled(starts);
+  const servers = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+  const failure = ends.find((end) => end.status === 'rejected');
+  if (failure === undefined) return servers;
+  await stopAll(servers);
+  throw failure.reason;
+}
+
+/** Runs `work` on servers that have started, and stops them where it rejects. */
+export async function orStop<S extends ServerControl, T>(
+  servers: readonly S[],
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await stopAll(servers);
+    throw error;
+  }
+}
+
+/** The error that led to this says more than one of a server that does not stop. */
+async function stopAll(servers: readonly ServerControl[]): Promise<void> {
+  await Promise.allSettled(servers.map((server) => server.stop()));
 }

@@ -5,15 +5,19 @@
 import { GuardError } from '@guard/core';
 import { ContainerServer, findContainers, type Containers } from './container.js';
 import { findProgram, versionIn } from './find-program.js';
-import { freed } from './ports.js';
+import { InTurn } from './in-turn.js';
+import { freed, LOOPBACK } from './ports.js';
 import { ProgramServer } from './program.js';
 import type { Recipe } from './recipe.js';
 import { announce } from './announce.js';
-import { LOOPBACK } from './ports.js';
+import { checkRestart } from './arguments.js';
 import type { ServerKind, TestServer } from './server.js';
+import { refusedLogin } from './wire.js';
 
-const START_TRIES = 3;
-/** What a server says whose port was taken between the look and the start. */
+/** How often somebody else may be faster. */
+export const START_TRIES = 3;
+
+/** How servers say it. */
 const PORT_TAKEN = /address already in use|could not bind|only one usage/i;
 
 /** How to start one server that no address in the environment names. */
@@ -36,9 +40,14 @@ export async function startServer<T extends TestServer>(plan: StartPlan<T>): Pro
       return plan.finish(asServer(running, recipe));
     } catch (error) {
       freed([recipe.port]);
-      if (attempt === START_TRIES || !PORT_TAKEN.test((error as Error).message)) throw error;
+      if (attempt === START_TRIES || !isPortTaken(error)) throw error;
     }
   }
+}
+
+/** Whether a server did not start because somebody else had taken a port between the look and the start. */
+export function isPortTaken(error: unknown): boolean {
+  return PORT_TAKEN.test((error as Error).message);
 }
 
 /** A server that somebody else runs. */
@@ -49,11 +58,13 @@ export async function externalServer(
   ask: () => Promise<string>,
 ): Promise<TestServer> {
   const answer = await ask().catch((cause: unknown) => {
-    throw new GuardError(
-      'unavailable',
-      `${kind} does not answer at ${url.host}, the address in ${variable}`,
-      { cause },
-    );
+    const refusal = refusedLogin(cause);
+    const where = `at ${url.host}, the address in ${variable}`;
+    const what =
+      refusal === undefined
+        ? `${kind} does not answer ${where}: ${(cause as Error).message}`
+        : `${kind} refuses the login ${where}: ${refusal}`;
+    throw new GuardError('unavailable', what, { cause });
   });
   const refuse = async (): Promise<never> => {
     throw new GuardError(
@@ -73,7 +84,10 @@ export async function externalServer(
     pause: refuse,
     resume: refuse,
     kill: refuse,
-    restart: refuse,
+    restart: async (options) => {
+      checkRestart(options);
+      await refuse();
+    },
     [Symbol.asyncDispose]: async () => undefined,
   };
   announce(server, kind);
@@ -93,13 +107,13 @@ function nothingToStart(
   variable: string,
   { why }: Containers & { available: false },
 ): GuardError {
-  const looked = dockerIsForced()
-    ? 'GUARD_TEST_SERVERS=docker asks for a container'
-    : `${program} is not installed`;
-  return new GuardError(
-    'unavailable',
-    `this test needs ${kind}: ${looked}, ${why}, and ${variable} names no address. On Debian: apt-get install ${packages.join(' ')}`,
-  );
+  const isSet = Boolean(process.env[variable]?.trim());
+  const address = isSet ? `the address in ${variable}` : `an address in ${variable}`;
+  const installed = findProgram(program) === undefined ? '' : `, the installed ${program}`;
+  const help = dockerIsForced()
+    ? `GUARD_TEST_SERVERS=docker asks for a container, and ${why}. Unset, it lets tests use ${address}${installed}`
+    : `${program} is not installed, ${why}, and ${variable} names no address. On Debian: apt-get install ${packages.join(' ')}`;
+  return new GuardError('unavailable', `this test needs ${kind}: ${help}`);
 }
 
 function dockerIsForced(): boolean {
@@ -111,6 +125,14 @@ function dockerIsForced(): boolean {
 }
 
 function asServer(running: ProgramServer | ContainerServer, { kind, port }: Recipe): TestServer {
+  const inTurn = new InTurn();
+  let stopped = false;
+  const act = (work: () => Promise<void>): Promise<void> =>
+    inTurn.run(async () => {
+      if (stopped)
+        throw new GuardError('unavailable', `the ${kind} server was stopped, and its data is gone`);
+      await work();
+    });
   return {
     kind,
     version: running.version,
@@ -121,14 +143,20 @@ function asServer(running: ProgramServer | ContainerServer, { kind, port }: Reci
     get pid() {
       return running.pid;
     },
-    async stop() {
-      await running.stop();
-      freed([port]);
+    stop: () =>
+      inTurn.run(async () => {
+        if (stopped) return;
+        await running.stop();
+        stopped = true;
+        freed([port]);
+      }),
+    pause: () => act(() => running.pause()),
+    resume: () => act(() => running.resume()),
+    kill: () => act(() => running.kill()),
+    async restart(options) {
+      checkRestart(options);
+      await act(() => running.restart(options));
     },
-    pause: () => running.pause(),
-    resume: () => running.resume(),
-    kill: () => running.kill(),
-    restart: (options) => running.restart(options),
     async [Symbol.asyncDispose]() {
       await this.stop();
     },

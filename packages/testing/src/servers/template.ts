@@ -2,17 +2,15 @@
  * Data folders of SQL servers take seconds to make and are always the same. The first is kept beside the records of
  * this user, under a name that tells the version and how it was made; every later one is a copy.
  */
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileOptions } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { GuardError } from '@guard/core';
 import { findProgram } from './find-program.js';
-import { TEMPORARY } from './reap.js';
+import { forget, record, templatesFolder } from './reap.js';
 import type { Recipe } from './recipe.js';
-
-const run = promisify(execFile);
 
 /** Whose processes and files they are. */
 export interface Owner {
@@ -30,7 +28,7 @@ export async function prepareData(
   if (recipe.prepare === undefined) return;
   const template = await templateOf(recipe, recipe.prepare, version, owner);
   for (const name of readdirSync(template)) {
-    await run('cp', ['-R', join(template, name), join(folder, name)], owner);
+    await runFor(folder, 'cp', ['-R', join(template, name), join(folder, name)], owner);
   }
 }
 
@@ -42,17 +40,21 @@ async function templateOf(
 ): Promise<string> {
   const how = JSON.stringify([findProgram(program), owner, prepare('FOLDER')]);
   const hash = createHash('sha256').update(how).digest('hex').slice(0, 12);
-  const templates = join(TEMPORARY, 'templates');
+  const templates = templatesFolder();
   const template = join(templates, `${kind}-${version}-${hash}`);
   if (existsSync(template)) return template;
-  mkdirSync(templates, { recursive: true });
   const made = mkdtempSync(join(templates, 'making-'));
+  record(made);
   try {
     if (owner.uid !== undefined) chownSync(made, owner.uid, owner.gid ?? owner.uid);
     for (const { program: name, args } of prepare(made)) {
       const path = findProgram(name);
       if (path === undefined) throw new GuardError('unavailable', `${name} is not installed`);
-      await run(path, args, { ...owner, cwd: made, env: { ...process.env, LC_ALL: 'C', HOME: made } });
+      await runFor(made, path, args, {
+        ...owner,
+        cwd: made,
+        env: { ...process.env, LC_ALL: 'C', HOME: made },
+      });
     }
     renameSync(made, template);
   } catch (error) {
@@ -60,6 +62,23 @@ async function templateOf(
     if (!existsSync(template)) throw error;
   } finally {
     rmSync(made, { recursive: true, force: true });
+    forget(made);
   }
   return template;
+}
+
+/** Runs a program that works in a folder on the records: if this process is killed, both go with it. */
+async function runFor(
+  folder: string,
+  program: string,
+  args: readonly string[],
+  options: ExecFileOptions,
+): Promise<void> {
+  try {
+    const running = promisify(execFile)(program, args, options);
+    if (running.child.pid !== undefined) record(folder, running.child.pid);
+    await running;
+  } finally {
+    record(folder);
+  }
 }

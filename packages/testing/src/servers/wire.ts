@@ -2,11 +2,15 @@
  * The few bytes that it takes to ask a server whether it serves. Client libraries are not used: they reconnect, pool
  * and retry, and this package would depend on all of them.
  */
-import { request } from 'node:http';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { LOOPBACK } from './ports.js';
 
 const ANSWER_WITHIN_MS = 2_000;
+
+/** How Redis begins the error of somebody who did not log in, or not rightly. */
+const LOGIN_REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR invalid password)\b/;
 
 /** A reply of Redis. Errors are thrown. */
 export type RedisReply = string | number | null | readonly RedisReply[];
@@ -26,16 +30,32 @@ export async function redisCommand(port: number, args: readonly string[], url?: 
   const bytes = await exchange(url?.hostname ?? LOOPBACK, port, commands.map(encode).join(''), (received) => {
     return parseReplies(received).length >= commands.length;
   });
-  const reply = parseReplies(bytes).at(-1);
-  if (reply instanceof Error) throw reply;
+  const replies = parseReplies(bytes);
+  const reply = replies.at(-1);
+  // What went wrong first is why the rest did.
+  if (reply instanceof Error)
+    throw withoutSecret(replies.find((each) => each instanceof Error) ?? reply, url);
   return reply ?? null;
+}
+
+/** How a server refused the login, in the word that Redis has for it; `undefined` for any other error. */
+export function refusedLogin(error: unknown): string | undefined {
+  return LOGIN_REFUSED.exec((error as Error).message)?.[1];
+}
+
+/** Some servers repeat a command that they do not understand. */
+function withoutSecret(error: Error, url: URL | undefined): Error {
+  const password = decodeURIComponent(url?.password ?? '');
+  return password === '' ? error : new Error(error.message.replaceAll(password, '…'));
 }
 
 /** Asks etcd over HTTP and answers the parsed JSON. */
 export function etcdRequest(url: string, path: string, body?: object): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
+    const target = new URL(path, url);
+    const request = target.protocol === 'https:' ? requestHttps : requestHttp;
     const sent = request(
-      new URL(path, url),
+      target,
       { method: body === undefined ? 'GET' : 'POST', timeout: ANSWER_WITHIN_MS, agent: false },
       (response) => {
         let text = '';
@@ -115,7 +135,13 @@ function exchange(
     socket.on('connect', () => socket.write(bytes));
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk]);
-      if (!isComplete(received)) return;
+      try {
+        if (!isComplete(received)) return;
+      } catch (error) {
+        // Another protocol. A throw in this handler would end the process.
+        fail(error as Error);
+        return;
+      }
       socket.destroy();
       resolve(received);
     });

@@ -1,9 +1,14 @@
-import { join } from 'node:path';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { startWorker, until } from '@guard/testing';
+import { join } from 'node:path';
+import { failureOf, secretsIn, startWorker, until } from '@guard/testing';
 import { startEtcd, startMariadb, startPostgres, startRedis, type TestServer } from '@guard/testing/servers';
+import { redisCommand } from '../../src/servers/wire.js';
 import { descendants, lives } from './support/describe-server.js';
+import { Machine } from './support/machine.js';
 
 jest.setTimeout(60_000);
 
@@ -43,15 +48,74 @@ describe('A server from the environment', () => {
   it('is an error where the address is none, which does not show it', async () => {
     process.env['GUARD_REDIS_URL'] = 'secret';
     await expect(startRedis()).rejects.toThrow(
-      /^\[invalid-argument\] GUARD_REDIS_URL must hold addresses like scheme:\/\/host:port$/,
+      /^\[invalid-argument\] GUARD_REDIS_URL must hold addresses like redis:\/\/host:port$/,
+    );
+  });
+
+  it('is an error where it speaks TLS, which would be a plain question to it', async () => {
+    process.env['GUARD_REDIS_URL'] = 'rediss://me:secret@127.0.0.1:6379';
+    await expect(startRedis()).rejects.toThrow(
+      /must hold addresses like redis:\/\/host:port; rediss, which is TLS, is not spoken here$/,
+    );
+  });
+
+  it('is an error where it refuses the login, which says that and no password', async () => {
+    await using owned = await startRedis();
+    await redisCommand(owned.port, ['CONFIG', 'SET', 'requirepass', 'right']);
+    process.env['GUARD_REDIS_URL'] = owned.url;
+    const where = `redis refuses the login at 127.0.0.1:${owned.port}, the address in GUARD_REDIS_URL`;
+    await expect(startRedis()).rejects.toThrow(`${where}: NOAUTH`);
+    process.env['GUARD_REDIS_URL'] = `redis://:guessed@127.0.0.1:${owned.port}`;
+    const error = await failureOf(startRedis());
+    expect(String(error)).toContain(`${where}: WRONGPASS`);
+    expect(secretsIn(error, ['guessed'])).toEqual([]);
+    process.env['GUARD_REDIS_URL'] = `redis://:right@127.0.0.1:${owned.port}`;
+    expect(await startRedis()).toMatchObject({ source: 'environment' });
+  });
+
+  it('is an error where another protocol answers', async () => {
+    const web = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    process.env['GUARD_REDIS_URL'] = `redis://127.0.0.1:${(web.address() as AddressInfo).port}`;
+    await expect(startRedis()).rejects.toThrow(
+      /^\[unavailable\] redis does not answer .*: this is not Redis$/,
+    );
+    web.close();
+  });
+
+  it('is an error where there are fewer than asked for', async () => {
+    process.env['GUARD_ETCD_CLUSTER_URLS'] = 'http://127.0.0.1:1';
+    await expect(startEtcd({ nodes: 3 })).rejects.toThrow(
+      '[invalid-argument] GUARD_ETCD_CLUSTER_URLS holds 1 addresses, needed: 3',
+    );
+  });
+});
+
+describe('An installed program', () => {
+  it('is a file that can be executed, not a folder of that name', async () => {
+    const machine = new Machine();
+    try {
+      machine.installFolder('redis-server');
+      process.env['PATH'] = machine.env.PATH;
+      await using redis = await startRedis();
+      expect(redis.source).toBe('program');
+    } finally {
+      machine.remove();
+    }
+  });
+
+  it('is an error at once where its arguments make it ask for a password', async () => {
+    await expect(startRedis({ args: ['--requirepass', 'x'] })).rejects.toThrow(
+      /it asks for a password \(NOAUTH\), which is not supported: leave requirepass out of args/,
     );
   });
 });
 
 describe('A server that nothing can start', () => {
-  it('is an error that names the variable and what to install', async () => {
+  it('is an error that says what would help, and nothing that would not', async () => {
     // No container engine is at this address, and none of its own ways to look for one is left to testcontainers.
     Object.assign(process.env, { GUARD_TEST_SERVERS: 'docker', DOCKER_HOST: 'tcp://127.0.0.1:1' });
+    process.env['GUARD_POSTGRES_URL'] = 'postgres://127.0.0.1:1';
     process.env['GUARD_POSTGRES_IMAGE'] = 'guard.invalid/there-is-none';
     const error = String(await startPostgres().catch((caught: unknown) => caught));
     expect(error).toMatch(/^GuardError: \[unavailable\] /);
@@ -59,9 +123,14 @@ describe('A server that nothing can start', () => {
       // An engine was found all the same.
       expect(error).toContain('GUARD_POSTGRES_IMAGE names another image');
     } else {
-      expect(error).toContain('GUARD_TEST_SERVERS=docker asks for a container');
-      expect(error).toContain('GUARD_POSTGRES_URL names no address');
-      expect(error).toContain('apt-get install postgresql');
+      expect(error).toContain(
+        'GUARD_TEST_SERVERS=docker asks for a container, and no container engine answers',
+      );
+      expect(error).toContain(
+        'Unset, it lets tests use the address in GUARD_POSTGRES_URL, the installed postgres',
+      );
+      // It would not be looked at.
+      expect(error).not.toContain('apt-get');
     }
   });
 
@@ -79,7 +148,8 @@ describe('A server that nothing can start', () => {
       .flatMap((source) => [...source.matchAll(/packages: \[([^\]]+)\]/g)])
       .flatMap((match) => match[1]?.split(',').map((name) => name.trim().replaceAll("'", '')) ?? [])
       .sort();
-    expect(named).toEqual(installed);
+    // It is no server: it makes the certificates of tests.
+    expect([...named, 'openssl'].sort()).toEqual(installed);
   });
 });
 
