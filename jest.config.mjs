@@ -47,7 +47,7 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '<rootDir>/test/structure/',
-        '/test/(servers|smoke|mutations)/',
+        '/test/(servers|smoke|mutations|soak|benchmarks)/',
         ...ON_SERVERS,
       ],
     },
@@ -59,6 +59,7 @@ export default {
         '<rootDir>/packages/*/test/servers/**/*.spec.ts',
         ...ON_SERVERS.map((folder) => `${folder}**/*.spec.ts`),
       ],
+      testPathIgnorePatterns: ['/node_modules/', '/test/topologies/'],
     },
     // The same in containers; `npm run test:smoke` brings an engine and images.
     {
@@ -66,11 +67,15 @@ export default {
       displayName: 'smoke',
       testMatch: ['<rootDir>/packages/*/test/smoke/**/*.spec.ts'],
     },
-    // Mechanisms taken out, one by one, which the simulator must notice; `npm run test:deep` plays them, and more seeds.
+    // What `npm run test:deep` plays: mechanisms taken out, one by one, which the simulator must notice; the contract
+    // suites on every other topology; schedules under processes that are killed; and the report of the benchmarks.
     {
       ...shared,
-      displayName: 'mutations',
-      testMatch: ['<rootDir>/packages/*/test/mutations/**/*.spec.ts'],
+      displayName: 'deep',
+      testMatch: [
+        '<rootDir>/packages/*/test/{mutations,topologies,soak}/**/*.spec.ts',
+        '<rootDir>/test/benchmarks/**/*.spec.ts',
+      ],
     },
     // Their own programs, in processes of their own: they need a build.
     { ...shared, displayName: 'examples', testMatch: ['<rootDir>/examples/*/test/**/*.spec.ts'] },

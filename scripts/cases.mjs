@@ -1,4 +1,4 @@
-// `npm run cases -- [--backend memory|sqlite|redis|etcd]`: the contract suites with every case as it is written, in its full
+// `npm run cases -- [--backend NAME,…]`: the contract suites with every case as it is written, in its full
 // profile. `npm test` runs the same cases scaled down.
 import { runNodeTool } from './lib/run.mjs';
 
@@ -6,16 +6,15 @@ import { runNodeTool } from './lib/run.mjs';
 const CONTRACTS = {
   memory: { project: 'unit', file: 'packages/core/test/contract.spec.ts' },
   sqlite: { project: 'unit', file: 'packages/typeorm/test/contract.spec.ts' },
-  redis: {
-    project: 'servers',
-    file: ['contract', 'cluster-contract', 'sentinel-contract'].map(
-      (name) => `packages/redis/test/${name}.spec.ts`,
-    ),
-  },
+  redis: { project: 'servers', file: 'packages/redis/test/contract.spec.ts' },
+  'redis-cluster': { project: 'deep', file: 'packages/redis/test/topologies/cluster.spec.ts' },
+  'redis-sentinel': { project: 'deep', file: 'packages/redis/test/topologies/sentinel.spec.ts' },
   etcd: {
     project: 'servers',
     file: ['packages/etcd/test/contract.spec.ts', 'packages/etcd/test/guard-contract.spec.ts'],
   },
+  postgres: { project: 'servers', file: 'packages/typeorm/test/servers/postgres-contract.spec.ts' },
+  mariadb: { project: 'servers', file: 'packages/typeorm/test/servers/mariadb-contract.spec.ts' },
 };
 
 const [flag, wanted, ...rest] = process.argv.slice(2);

@@ -1,15 +1,13 @@
-// `npm run test:deep`: a thousand seeds of the simulator (`npm test` plays a hundred), and the mechanisms that are taken
-// out one by one, each of which the simulator must notice. A stage of `.ci/run`.
+// `npm run test:deep`: what takes too long for every `npm test`. A thousand seeds of the simulator (`npm test` plays a
+// hundred); the mechanisms taken out one by one, each of which the simulator must notice; the contract suites on Redis
+// behind Sentinel and on a cluster; the quick soak of schedules; the report of the benchmarks in a browser. A stage of `.ci/run`.
 import { runJest } from './lib/jest.mjs';
 
 process.env.GUARD_SEEDS ??= '1000';
-const paths = ['packages/testing/test/simulator', 'packages/testing/test/mutations'];
+const paths = ['testing/test/simulator', 'test/mutations', 'test/(topologies|soak)/', 'test/benchmarks'];
 const { ok, passed, failed } = await runJest([
-  '--selectProjects',
-  'unit',
-  'mutations',
-  '--testPathPatterns',
-  ...paths,
+  ...['--selectProjects', 'unit', 'deep'],
+  ...['--testPathPatterns', ...paths],
 ]);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = ok && passed > 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 /** The quick soak of schedules on Postgres: real processes with clocks of their own, killed and stopped. */
 import { itSoaks } from '../support/soaking.js';
 import { onPostgres } from '../support/postgres.js';
-import { onSchema } from '../soak/store.js';
+import { onSchema } from './store.js';
 
 const postgres = onPostgres();
 

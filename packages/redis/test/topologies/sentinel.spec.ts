@@ -1,8 +1,8 @@
 /** The contract suites behind Sentinel, with a replica. */
 import { describeLockBackend, describeRunStore, describeStateStore } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel } from '@guard/testing/servers';
-import { viaIoredis6, viaNodeRedis6 } from './support/clients.js';
-import { endClients, lockSuite, runSuite, stateSuite } from './support/contract.js';
+import { viaIoredis6, viaNodeRedis6 } from '../support/clients.js';
+import { endClients, lockSuite, runSuite, stateSuite } from '../support/contract.js';
 
 let sentinel: RedisSentinel;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 /** The contract suites on a cluster of three masters with a replica each. */
 import { describeLockBackend, describeRunStore, describeStateStore } from '@guard/testing';
 import { startRedisCluster, type RedisCluster } from '@guard/testing/servers';
-import { viaIoredis6, viaNodeRedis6 } from './support/clients.js';
-import { endClients, lockSuite, runSuite, stateSuite } from './support/contract.js';
+import { viaIoredis6, viaNodeRedis6 } from '../support/clients.js';
+import { endClients, lockSuite, runSuite, stateSuite } from '../support/contract.js';
 
 let cluster: RedisCluster;
 beforeAll(async () => {
