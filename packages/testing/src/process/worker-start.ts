@@ -85,7 +85,7 @@ export function pathOf(file: string | URL): string {
 }
 
 function requireTexts(argument: string, texts: readonly unknown[]): void {
-  const odd = Array.isArray(texts) ? texts.find((text) => typeof text !== 'string') : texts;
+  const odd: unknown = Array.isArray(texts) ? texts.find((text) => typeof text !== 'string') : texts;
   if (odd !== undefined) throw invalidArgument(argument, odd, 'must hold texts');
 }
 
