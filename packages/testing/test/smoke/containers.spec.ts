@@ -2,6 +2,8 @@
  * Every server once in a container, through the same functions that start programs elsewhere. Run by
  * `npm run test:smoke`, which brings an engine and images.
  */
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { Etcd3 } from 'etcd3';
 import { Redis } from 'ioredis';
 import { createConnection } from 'mysql2/promise';
@@ -16,6 +18,9 @@ import {
   startRedisSentinel,
   type SqlServer,
 } from '@guard/testing/servers';
+import { freePort } from '../../src/servers/ports.js';
+import { redisRecipe } from '../../src/servers/redis.js';
+import { startServer } from '../../src/servers/start.js';
 
 jest.setTimeout(120_000);
 
@@ -36,6 +41,22 @@ describe('In a container', () => {
     await redis.restart({ keepData: false });
     expect(await client.get('k')).toBeNull();
     client.disconnect();
+  });
+
+  it('Redis is never somebody else’s server that took the port first: another port is tried', async () => {
+    const squatter = createServer((socket) => {
+      socket.on('error', () => undefined).on('data', () => socket.write('+PONG\r\n'));
+    }).listen(0, '127.0.0.1');
+    await once(squatter, 'listening');
+    const taken = (squatter.address() as AddressInfo).port;
+    const ports = [taken, await freePort()];
+    await using redis = await startServer({
+      variable: 'GUARD_REDIS_URL',
+      recipe: async () => redisRecipe(ports.shift() ?? (await freePort()), {}),
+      finish: (server) => server,
+    });
+    squatter.close();
+    expect(redis.port).not.toBe(taken);
   });
 
   it('Redis with Sentinel names its master', async () => {
