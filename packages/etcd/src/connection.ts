@@ -3,7 +3,7 @@
  * certificates and retries stay in force. Two things are added to each call: a deadline for every sending, so that a
  * member that hangs is left for another one, and the knowledge whether the client sent more than once by itself.
  */
-import { GuardError, systemClock } from '@guard/core';
+import { checkOptions, invalidArgument, systemClock, type Clock } from '@guard/core';
 import type {
   IDuplexStream,
   ILeaseGrantResponse,
@@ -32,6 +32,25 @@ export type ChangeStream = IDuplexStream<IWatchRequest, IWatchResponse>;
 /** After this long one sending is given up, and the client tries another member. */
 export const SENDING_MS = { locks: 1_500, state: 4_000 } as const;
 
+/** Options that locks and state share. */
+export interface EtcdOptions {
+  readonly cluster?: string;
+  readonly clock?: Clock;
+}
+
+/** Checks the options of `etcdLocks` or `etcdState`. */
+export function checkEtcdOptions(of: string, options: EtcdOptions): void {
+  checkOptions(of, options, ['cluster', 'clock']);
+  const { cluster, clock } = options;
+  if (cluster !== undefined && (typeof cluster !== 'string' || cluster === '')) {
+    throw invalidArgument('cluster', cluster, 'must be a text that is not empty');
+  }
+  const given = clock as Partial<Clock> | undefined;
+  if (clock !== undefined && (typeof given?.now !== 'function' || typeof given.setTimer !== 'function')) {
+    throw invalidArgument('clock', clock, 'must be a clock');
+  }
+}
+
 /** A client as this adapter sees it. */
 export class EtcdConnection {
   readonly names: Names;
@@ -42,8 +61,9 @@ export class EtcdConnection {
     private readonly client: EtcdClient,
     private readonly sendingMs: number,
   ) {
-    if (typeof client?.kv?.txn !== 'function' || !Buffer.isBuffer(client.prefix)) {
-      throw new GuardError('invalid-argument', 'etcdLocks and etcdState take a client of the library etcd3');
+    const given = client as Partial<EtcdClient> | null | undefined;
+    if (typeof given?.kv?.txn !== 'function' || !Buffer.isBuffer(given.prefix)) {
+      throw invalidArgument('client', client, 'must be an Etcd3 of the library etcd3, or a namespace of one');
     }
     this.names = new Names(client.prefix);
     this.prefix = client.prefix.toString();

@@ -22,7 +22,7 @@ import {
 } from '@guard/core';
 import { Acquiring, type AcquireHost } from './acquiring.js';
 import { Claims } from './claims.js';
-import { EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
+import { checkEtcdOptions, EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
 import { Tombstones } from './fading-leases.js';
 import { Flights } from './flight.js';
 import { HandOvers } from './hand-over.js';
@@ -50,9 +50,10 @@ export interface EtcdLocksOptions {
  * A lock backend on etcd, over an `Etcd3` client of the library etcd3, or a namespace of one. The client stays the
  * application's: Guard never closes it.
  *
- * @throws GuardError `invalid-argument`: not such a client.
+ * @throws GuardError `invalid-argument`: not such a client, or an option that is not valid.
  */
 export function etcdLocks(client: EtcdClient, options: EtcdLocksOptions = {}): LockBackend {
+  checkEtcdOptions('etcdLocks', options);
   return new EtcdLocks(new EtcdConnection(client, SENDING_MS.locks), options);
 }
 

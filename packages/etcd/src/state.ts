@@ -17,7 +17,7 @@ import {
   type WriteAnswer,
 } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
-import { EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
+import { checkEtcdOptions, EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
 import { FadingLeases } from './fading-leases.js';
 import { StateWatch } from './state-watch.js';
 import { tokenOf, valueOf } from './state-value.js';
@@ -61,9 +61,10 @@ const FENCE_SHARED_MS = 600_000;
 /**
  * A state store on etcd, over an `Etcd3` client of the library etcd3, or a namespace of one.
  *
- * @throws GuardError `invalid-argument`: not such a client.
+ * @throws GuardError `invalid-argument`: not such a client, or an option that is not valid.
  */
 export function etcdState(client: EtcdClient, options: EtcdStateOptions = {}): StateStore {
+  checkEtcdOptions('etcdState', options);
   return new EtcdState(new EtcdConnection(client, SENDING_MS.state), options);
 }
 

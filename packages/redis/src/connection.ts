@@ -95,6 +95,19 @@ export function placeName(
   return `${name ?? where()}/${database}/${prefix}`;
 }
 
+/** Refuses what `redisLocks` and `redisState` cannot work with; mostly it is the client, which was not wrapped. */
+export function checkConnection(of: string, connection: RedisConnection): void {
+  const given = connection as Partial<RedisConnection> | null | undefined;
+  const isOne =
+    typeof given?.run === 'function' &&
+    typeof given.subscribe === 'function' &&
+    typeof given.place === 'string';
+  if (!isOne) {
+    const expectation = `of ${of} must be a connection: wrap the client by fromIoredis or fromNodeRedis`;
+    throw invalidArgument('connection', connection, expectation);
+  }
+}
+
 /** Checks the options of a connection. */
 export function checkConnectionOptions(of: string, options: RedisConnectionOptions): void {
   checkOptions(of, options, ['name']);

@@ -23,7 +23,7 @@ import {
 } from '@guard/core';
 import { claimAnswer, digits, infoOf, noticeOf, type InspectAnswer } from './answers.js';
 import { compareBytes } from './byte-order.js';
-import type { Acks, RedisConnection, ScriptReply } from './connection.js';
+import { checkConnection, type Acks, type RedisConnection, type ScriptReply } from './connection.js';
 import { CHANNEL_PREFIX, claimKeys, keyOf, lockKeys, recordPattern } from './names.js';
 import { ACQUIRE } from './scripts/acquire.lua.js';
 import { INSPECT } from './scripts/inspect.lua.js';
@@ -67,9 +67,11 @@ const DEFAULT_ACKS_MS = 500;
 /**
  * A lock backend on Redis.
  *
- * @throws GuardError `invalid-argument`: an option that is not valid.
+ * @throws GuardError `invalid-argument`: not a connection, such as a client that was not wrapped; or an option that is
+ * not valid.
  */
 export function redisLocks(connection: RedisConnection, options: RedisLocksOptions = {}): LockBackend {
+  checkConnection('redisLocks', connection);
   checkOptions('redisLocks', options, ['keepToken', 'acks']);
   const keepMs = parseDuration('keepToken', options.keepToken ?? DEFAULT_KEEP);
   return new RedisLocks(connection, keepMs, checkedAcks(options.acks));

@@ -15,7 +15,7 @@ import {
   type WriteAnswer,
 } from '@guard/core';
 import { compareBytes } from './byte-order.js';
-import type { RedisConnection, ScriptArgument } from './connection.js';
+import { checkConnection, type RedisConnection, type ScriptArgument } from './connection.js';
 import { INDEX_PER_TAG, ONE_INDEX, entryName, stateChannel, type StateIndex } from './names.js';
 import { FORGET, NOW, PAGE, READ } from './scripts/state-read.lua.js';
 import { WRITE } from './scripts/state-write.lua.js';
@@ -23,8 +23,13 @@ import { StateWatch } from './state-watch.js';
 
 const MAX_BATCH = 64;
 
-/** A state store on Redis. */
+/**
+ * A state store on Redis.
+ *
+ * @throws GuardError `invalid-argument`: not a connection, such as a client that was not wrapped.
+ */
 export function redisState(connection: RedisConnection): StateStore {
+  checkConnection('redisState', connection);
   return new RedisState(connection);
 }
 

@@ -311,6 +311,26 @@ describe('Settings of the client', () => {
   });
 
   it.each([
+    ['a client that was not wrapped', idle()],
+    ['an object', {}],
+    ['a number', 5],
+    ['null', null],
+    ['nothing', undefined],
+  ])('refuses %s in the place of a connection, and says what to do', (_, given) => {
+    for (const [name, make] of Object.entries({ redisLocks, redisState })) {
+      let thrown: unknown;
+      try {
+        make(given as never);
+      } catch (error) {
+        thrown = error;
+      }
+      expect(GuardError.is(thrown, 'invalid-argument')).toBe(true);
+      expect((thrown as Error).message).toMatch(`connection of ${name} must be`);
+      expect((thrown as Error).message).toMatch(/wrap the client by fromIoredis or fromNodeRedis/);
+    }
+  });
+
+  it.each([
     [{ acks: { replicas: 0 } }, /acks.replicas/],
     [{ acks: { replicas: 1, timeout: 5 } }, /no option 'timeout'/],
     [{ keepToken: -1 }, /keepToken/],
