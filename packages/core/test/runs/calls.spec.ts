@@ -236,6 +236,26 @@ describe('a call that is not the one to run', () => {
     expect(joined.value).toMatchObject({ status: 'completed', value: 42 });
   });
 
+  test('[B123] who had the lock first and finds that another made the record joins that run', async () => {
+    const [a, b] = [stage.process(), stage.process()];
+    const gate = new Gate();
+    a.state.plan.play({ type: 'delay', requestMs: 300 }, { verbs: ['write'], times: 1 });
+    const joined = watch(a.guard.run('sum', { key: 1, onDuplicate: 'result', wait: '5s' }, never));
+    await stage.clock.advance(100);
+    const first = watch(
+      b.guard.run('sum', { key: 1, wait: '5s' }, async () => {
+        await gate.promise;
+        return 42;
+      }),
+    );
+    await stage.clock.advance(1_000);
+    expect(joined.value).toBeUndefined();
+    gate.open();
+    await stage.clock.advance(1_000);
+    expect(first.value).toMatchObject({ status: 'completed', value: 42 });
+    expect(joined.value).toMatchObject({ status: 'completed', value: 42 });
+  });
+
   test('a result that was too long is not handed out as nothing', async () => {
     const { guard } = stage.process();
     const first = await guard.run('t', { key: 1 }, () => 'x'.repeat(70_000));

@@ -10,6 +10,7 @@ import type { SkipReason } from '../../api/run.js';
 import type { Worker } from '../../machine/run-move.js';
 import type { StoredRun } from '../../machine/run-record.js';
 import { GuardError } from '../../value/error.js';
+import { pause } from '../flight/pause.js';
 import { closedError } from '../lock/lock-errors.js';
 import type { ClaimOutcome, HeldLock } from '../lock/lock-service.js';
 import { runCompensation } from './run-compensation.js';
@@ -18,6 +19,9 @@ import { emit, lockKeyOf, type RunHost, tellEnd, workerUnder } from './run-host.
 
 /** How often a record may move under somebody who tries to get hold of it. */
 const MAX_ROUNDS = 16;
+/** How soon a joiner asks again for a run that has not begun; it waits longer each time. */
+const JOIN_POLL_MS = 20;
+const LONGEST_JOIN_POLL_MS = 1_000;
 
 type Busy = ClaimOutcome & { readonly status: 'busy' };
 
@@ -92,15 +96,39 @@ class Entering {
     return answer.stored;
   }
 
-  /** Leaves the record alone; who wants its result waits once for the lock of whoever works on it. */
+  /** Leaves the record alone; who wants its result waits for the lock of whoever works on it, or is about to. */
   private async leave(why: LeftAlone): Promise<Entry | undefined> {
     const { policy, waitMs } = this.terms;
     const joins = policy.onDuplicate === 'result' && (why === 'running' || why === 'pending');
-    if (!joins || this.joined || waitMs === 0 || this.lock !== undefined) return this.left(why);
+    if (!joins || this.joined || waitMs === 0) return this.left(why);
     this.joined = true;
-    await this.claim(waitMs);
-    await this.reread();
+    await this.giveBack();
+    await this.join(waitMs);
     return this.stored === undefined || this.lock !== undefined ? undefined : this.leftAsItIs(why);
+  }
+
+  /** A lock that came before its run had begun goes back at once: whoever made the record is next in line for it. */
+  private async join(waitMs: number): Promise<void> {
+    const { clock, stopSignal } = this.host;
+    const endMs = clock.now().monoMs + waitMs;
+    for (let round = 1; ; round += 1) {
+      await this.claim(Math.max(0, endMs - clock.now().monoMs));
+      await this.reread();
+      if (this.lock === undefined || this.stored === undefined) return;
+      const asker = askerOf(this.host, this.terms, this.stored.run, this.mine);
+      const admission = admit(this.stored.run, asker, await this.host.time.now());
+      if (admission.act !== 'leave' || admission.why !== 'pending') return;
+      await this.giveBack();
+      const leftMs = endMs - clock.now().monoMs;
+      if (leftMs <= 0) return;
+      await pause(clock, Math.min(leftMs, JOIN_POLL_MS * round, LONGEST_JOIN_POLL_MS), stopSignal);
+    }
+  }
+
+  private async giveBack(): Promise<void> {
+    const { lock } = this;
+    this.lock = undefined;
+    await lock?.release();
   }
 
   /** One step with the record; `undefined`: look at it again. */
