@@ -44,12 +44,21 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
     this.tell();
   }
 
+  /** Nest calls no more hooks of an application that does not come up: where one guard cannot start, all are closed. */
   async onApplicationBootstrap(): Promise<void> {
-    await Promise.all([...this.registrations.values()].map((registration) => registration.start()));
+    const starting = [...this.registrations.values()].map((registration) => registration.start());
+    const failure = (await Promise.allSettled(starting)).find(({ status }) => status === 'rejected');
+    if (failure?.status !== 'rejected') return;
+    await this.closeGuards();
+    throw failure.reason;
   }
 
   /** Before the hook in which applications and their modules close clients; never rejects (L3). */
   async beforeApplicationShutdown(): Promise<void> {
+    await this.closeGuards();
+  }
+
+  private async closeGuards(): Promise<void> {
     const closing = this.findRegistrations().map(({ guard }) => guard.close());
     for (const result of await Promise.allSettled(closing)) {
       if (result.status === 'rejected') this.logger.error(result.reason);

@@ -179,7 +179,27 @@ describe('[B109] an application lets go', () => {
 
   test('in each of these cases a process ends by itself', async () => {
     const worker = startWorker<readonly string[]>(join(__dirname, 'process', 'lets-go.ts'));
-    await expect(worker.finish()).resolves.toEqual(['closed', 'closed', 'factory', 'init', 'async']);
+    const ends = ['closed', 'closed', 'factory', 'init', 'async', 'bootstrap: started, closed'];
+    await expect(worker.finish()).resolves.toEqual(ends);
+  });
+
+  test('one of several guards cannot start: the user sees that error, and the others are closed', async () => {
+    const others: Guard[] = [];
+    @Injectable()
+    class Both {
+      constructor(@InjectGuard('other') other: Guard) {
+        others.push(other);
+      }
+    }
+    const error = await bootError({
+      imports: [
+        GuardModule.forRoot({ ...parts(), start: { tasks: ['nobody'] } }),
+        GuardModule.forRoot({ ...parts(), name: 'other' }),
+      ],
+      providers: [Both],
+    });
+    expect(error).toMatchObject({ code: 'invalid-argument' });
+    expect(others[0]?.health().state).toBe('closed');
   });
 
   test('guards close before the hook in which clients are closed, and after work that was going on', async () => {

@@ -1,7 +1,7 @@
 /** Every way in which an application ends, or does not come up; afterwards nothing may keep this process alive. */
 import 'reflect-metadata';
-import { memoryLocks, memoryState, SingleRun } from '@guard/core';
-import { GuardModule, type GuardModuleOptions } from '@guard/nestjs';
+import { type Guard, memoryLocks, memoryState, SingleRun } from '@guard/core';
+import { getGuardToken, GuardModule, type GuardModuleOptions } from '@guard/nestjs';
 import type { WorkerMain } from '@guard/testing';
 import { type ModuleMetadata, type Provider } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -24,8 +24,22 @@ const main: WorkerMain<undefined> = async () => [
     { imports: [GuardModule.forRootAsync({ useFactory: () => Promise.reject(new Error('async')) })] },
     true,
   ),
+  await notBootstrapped(),
 ];
 export default main;
+
+/** Guards have started by then, and Nest calls no hook any more: what the guide says has to be done. */
+async function notBootstrapped(): Promise<string> {
+  const late = { onApplicationBootstrap: () => Promise.reject(new Error('bootstrap')) };
+  const module = await Test.createTestingModule(withProvider({ provide: 'x', useValue: late }))
+    .setLogger(false as never)
+    .compile();
+  const guard = module.get<Guard>(getGuardToken());
+  const message = await module.init().catch(({ message }: Error) => message);
+  const { state } = guard.health();
+  await guard.close();
+  return `${String(message)}: ${state}, ${guard.health().state}`;
+}
 
 function withProvider(provider: Provider): ModuleMetadata {
   return { imports: [GuardModule.forRoot(options())], providers: [Often, provider] };
