@@ -6,6 +6,7 @@
 import type { Clock, Timer } from '@guard/core';
 import type { IWatchResponse } from 'etcd3';
 import type { ChangeStream, EtcdConnection } from './connection.js';
+import { letProcessEnd } from './idle-stream.js';
 import type { KeyRange } from './names.js';
 
 const REOPEN_AFTER_MS = 250;
@@ -52,6 +53,8 @@ export class ChangeWatch {
         if (response.created) {
           isOpen = true;
           timer.cancel();
+          // Whoever waits keeps the process alive; an open watch does not (L5).
+          letProcessEnd(stream);
           resolve();
         } else this.onChanges(response);
       });

@@ -6,6 +6,7 @@
 import type { Clock } from '@guard/core';
 import type { ILeaseKeepAliveResponse } from 'etcd3';
 import type { BeatStream, EtcdConnection } from './connection.js';
+import { letProcessEnd } from './idle-stream.js';
 
 /** One keep-alive that was answered. */
 export interface Beat {
@@ -86,6 +87,8 @@ export class KeepAlive {
   private open(): Promise<BeatStream> {
     const opening = this.connection.beats().then((stream) => {
       stream.on('data', (response) => {
+        // A keep-alive that is on its way has a timer; an open stream does not keep the process alive (L5).
+        letProcessEnd(stream);
         if (this.opening === opening) this.answered(response);
       });
       const over = (error?: Error): void =>
