@@ -1,29 +1,43 @@
-/** One watch over a prefix: the messages that every write publishes, and the feed that makes news of them. */
+/**
+ * One watch over a prefix: the messages that every write publishes, and the feeds that make news of them. In a cluster
+ * each tag has a feed of its own: what its server cannot tell is asked for again, and all others tell meanwhile.
+ */
 import { StateFeed, type StateFeedParts } from '@guard/core';
 import type { Channel, RedisConnection } from './connection.js';
+import type { StateIndex } from './names.js';
+
+/** What a watch works with: a feed's parts, and the lists that it asks for. */
+export interface StateWatchParts extends Omit<StateFeedParts, 'store'> {
+  readonly index: StateIndex;
+  /** What a feed asks for the entries that one list names. */
+  storeOf(index: string): StateFeedParts['store'];
+}
 
 /** A watch that is open. */
 export class StateWatch {
-  private readonly feed: StateFeed;
+  private readonly feeds: ReadonlyMap<string, StateFeed>;
+  private readonly index: StateIndex;
   private channel: Channel | undefined;
 
   constructor(
     private readonly connection: RedisConnection,
     private readonly channelName: string,
-    parts: StateFeedParts,
+    { index, storeOf, ...parts }: StateWatchParts,
   ) {
-    this.feed = new StateFeed(parts);
+    this.index = index;
+    this.feeds = new Map(index.all.map((name) => [name, new StateFeed({ ...parts, store: storeOf(name) })]));
   }
 
   /** Hears of everything from now on, or leaves nothing open. */
   async open(): Promise<void> {
+    const all = [...this.feeds.values()];
     this.channel = await this.connection.subscribe(
       this.channelName,
-      (key) => this.feed.wrote([key]),
-      (open) => open && this.feed.gap(),
+      (key) => this.feeds.get(this.index.of(key))?.wrote([key]),
+      (open) => open && all.forEach((feed) => feed.gap()),
     );
     try {
-      await this.feed.start();
+      await Promise.all(all.map((feed) => feed.start()));
     } catch (error) {
       await this.close();
       throw error;
@@ -31,7 +45,7 @@ export class StateWatch {
   }
 
   async close(): Promise<void> {
-    this.feed.close();
+    for (const feed of this.feeds.values()) feed.close();
     await this.channel?.close();
   }
 }

@@ -7,6 +7,7 @@ import {
   FENCE_KEPT_MS,
   systemClock,
   type StateChange,
+  type StateFeedParts,
   type StatePage,
   type StateStore,
   type StateWrite,
@@ -91,12 +92,21 @@ class RedisState implements StateStore {
     return (value as readonly (readonly [string, string])[]).map((answer) => answerOf(answer, resent));
   }
 
-  async scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
+  scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
+    return this.list(this.index.all, prefix, cursor, limit);
+  }
+
+  private async list(
+    indexes: readonly string[],
+    prefix: string,
+    cursor: string | undefined,
+    limit: number,
+  ): Promise<StatePage> {
     const from = cursor === undefined ? `[${prefix}` : `(${cursor}`;
     // No byte of UTF-8 is 0xff, so nothing that starts with the prefix sorts after it.
     const to = Buffer.concat([Buffer.from(`[${prefix}`), Buffer.from([0xff])]);
     const pages = await Promise.all(
-      this.index.all.map(async (index) => {
+      indexes.map(async (index) => {
         const { value } = await this.connection.run(PAGE, [index], [from, to, limit]);
         return value as readonly string[];
       }),
@@ -111,7 +121,11 @@ class RedisState implements StateStore {
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
     const namespace = prefix.slice(0, prefix.indexOf('/'));
-    const parts = { store: this, clock: systemClock, prefix, listener };
+    const storeOf = (index: string): StateFeedParts['store'] => ({
+      read: (keys) => this.read(keys),
+      scan: (...page) => this.list([index], ...page),
+    });
+    const parts = { index: this.index, storeOf, clock: systemClock, prefix, listener };
     const watch = new StateWatch(this.connection, this.channel + namespace, parts);
     await watch.open();
     this.watches.add(watch);

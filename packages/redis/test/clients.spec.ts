@@ -1,7 +1,11 @@
 /** The clients that applications hand in: every library and version, and the settings that they may have. */
-import { Redis as Redis5 } from 'ioredis';
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis';
 import { Cluster, Redis } from 'ioredis6';
-import { createClient as createClient5, createSentinel as createSentinel5 } from 'redis';
+import {
+  createClient as createClient5,
+  createCluster as createCluster5,
+  createSentinel as createSentinel5,
+} from 'redis';
 import { createClient, createCluster } from 'redis6';
 import { everydayUse, failureOf, reasons, until } from '@guard/testing';
 import { startRedis, startRedisCluster, startRedisSentinel, type TestServer } from '@guard/testing/servers';
@@ -59,6 +63,36 @@ describe('Every library and version', () => {
     expect(() => fromNodeRedis(client as never)).toThrow(/use the one of node-redis 6/);
   });
 });
+
+it('[S1] clusters whose reads go to replicas send every script to masters, whether it writes or not', async () => {
+  await using cluster = await startRedisCluster({ appendOnly: false });
+  await using stage = new Stage();
+  for (const make of [Cluster5, Cluster]) {
+    const client = new make(cluster.nodes.map(portOf), { scaleReads: 'slave' });
+    client.on('error', silent);
+    stage.ends(() => client.disconnect());
+    await withAndWithoutAcks(stage, fromIoredis(client));
+  }
+  for (const make of [createCluster5, createCluster]) {
+    const client = make({ rootNodes: cluster.nodes.map(({ url }) => ({ url })), useReplicas: true });
+    client.on('error', silent);
+    await client.connect();
+    stage.ends(() => client.destroy());
+    await withAndWithoutAcks(stage, fromNodeRedis(client as never));
+  }
+  const masters = await cluster.masters();
+  for (const node of cluster.nodes) {
+    const ran = /cmdstat_eval/.test(await stage.admin(node).info('commandstats'));
+    expect([node.port, ran]).toEqual([node.port, masters.includes(node)]);
+  }
+});
+
+async function withAndWithoutAcks(stage: Stage, connection: RedisConnection): Promise<void> {
+  await smoke(stage, connection, connection);
+  const locks = { acks: { replicas: 1 } };
+  const first = stage.guard(connection, { locks });
+  await everydayUse(first, stage.guard(connection, { locks, namespace: first.namespace }));
+}
 
 describe('The name of a backend', () => {
   const nameOf = (connection: RedisConnection): string => {

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startTcpProxy, startWorker, until, type TcpProxy } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
-import { fromIoredis, redisState } from '../src/index.js';
+import { fromIoredis, redisState, type RedisConnection } from '../src/index.js';
+import { tagOf } from '../src/slot.js';
 
 it('the newest value is told although the read that follows its message failed, and no other message comes', async () => {
   const server = await startRedis();
@@ -25,6 +26,51 @@ it('the newest value is told although the read that follows its message failed, 
     failures = 2;
     await writing.write([{ key: 'ns/state/k', value: '1', expect: 'absent', writeId: 'w', ttl: 'none' }]);
     await until('the news', () => heard.some(({ entry }) => entry?.value === '1'));
+  } finally {
+    await Promise.all([watched.close(), writing.close()]);
+    client.disconnect();
+    await server.stop();
+  }
+});
+
+it('[L3] a dead master of a cluster does not silence the entries of the others, also after the messages broke', async () => {
+  const server = await startRedis({ appendOnly: false });
+  const client = new Redis(server.url);
+  const single = fromIoredis(client);
+  const keys = ['a', 'b', 'c', 'd'].map((name) => `ns/state/${name}`);
+  const doomed = keys[0]!;
+  let dead = false;
+  let tellState: (open: boolean) => void = () => undefined;
+  // A cluster by its keys; what its dead master owns is the tag of one key.
+  const cluster: RedisConnection = Object.assign(Object.create(single) as RedisConnection, {
+    cluster: true,
+    run: (...[script, names, ...rest]: Parameters<RedisConnection['run']>) =>
+      dead && names.some((name) => name.includes(`{${tagOf(doomed)}}`))
+        ? Promise.reject(new Error('CLUSTERDOWN for a test'))
+        : single.run(script, names, ...rest),
+    subscribe: (...[channel, onMessage, onState]: Parameters<RedisConnection['subscribe']>) => {
+      tellState = onState;
+      return single.subscribe(channel, onMessage, onState);
+    },
+  });
+  const [watched, writing] = [
+    redisState(cluster),
+    redisState(Object.assign(Object.create(cluster), { run: single.run })),
+  ];
+  const write = (key: string, n: number) =>
+    writing.write([{ key, value: `${n}`, expect: 'any', writeId: `${key}${n}`, ttl: 'none' }]);
+  try {
+    const heard: string[] = [];
+    await watched.watch('ns/state/', ({ key, entry }) => void heard.push(`${key}=${entry?.value}`));
+    dead = true;
+    tellState(false);
+    tellState(true);
+    for (const key of keys) await write(key, 1);
+    const others = keys.slice(1).map((key) => `${key}=1`);
+    await until('the others are told', () => others.every((news) => heard.includes(news)));
+    expect(heard).not.toContain(`${doomed}=1`);
+    dead = false;
+    await until('the one that was silent is told', () => heard.includes(`${doomed}=1`));
   } finally {
     await Promise.all([watched.close(), writing.close()]);
     client.disconnect();
