@@ -6,7 +6,7 @@
  * The low-water mark only grows. An instant at or below it has a record, is planned, or lies in a summary.
  */
 import { type Calendar, countUpTo, latestUpTo } from './calendar.js';
-import type { PassedOver, PassedSummary, Planned, TaskRecord } from './task-record.js';
+import type { PassedOver, PassedSummary, PauseGap, Planned, TaskRecord } from './task-record.js';
 
 /** What to do with instants that passed while nobody ran them. */
 export type CatchUpPolicy =
@@ -55,6 +55,8 @@ export type Plan =
 /** An instant that is begun within this time of being due was on time; the newest one, that is. */
 export const ON_TIME_MS = 5_000;
 const MAX_PLANNED = 500;
+/** Pauses that are remembered while no node settles them; the newest takes in what follows it. */
+const MAX_GAPS = 32;
 
 /** What one look comes to. */
 export function plan(schedule: Schedule, look: Look): Plan {
@@ -64,8 +66,12 @@ export function plan(schedule: Schedule, look: Look): Plan {
   if (record.definition.hash !== schedule.definition.hash)
     return look.replaces ? changed(schedule, look, record.lowWaterMarkMs) : { act: 'yield' };
   // What was due before a pause is still to be run; what is due in it is settled when it ends.
-  const untilMs = Math.min(nowMs, record.paused?.sinceMs ?? Infinity) - schedule.offsetMs;
-  return due(schedule, look, record.lowWaterMarkMs, untilMs);
+  const [gap] = record.gaps ?? [];
+  const pausedMs = gap?.fromMs ?? record.paused?.sinceMs ?? Infinity;
+  const answer = due(schedule, look, record.lowWaterMarkMs, Math.min(nowMs, pausedMs) - schedule.offsetMs);
+  if (gap === undefined || nowMs < gap.toMs || isDue(schedule, record.lowWaterMarkMs, pausedMs))
+    return answer;
+  return afterGap(schedule, look, record.lowWaterMarkMs, gap);
 }
 
 /** When the next look is due by the store's time; `undefined`: there is no further instant. */
@@ -76,11 +82,34 @@ export function nextDueMs(schedule: Schedule, markMs: number | undefined, nowMs:
   return next === undefined ? undefined : next + offsetMs;
 }
 
-/** The record after a pause: what fell into it was not run, and is not run any more. */
+/**
+ * The record after a pause: what fell into it was not run, and is not run any more. Where something may have been due
+ * before it, the pause is remembered instead: `catchUp` is known to those that plan, and they settle one after the other.
+ */
 export function resumed(record: TaskRecord, calendar: Calendar | undefined, nowMs: number): TaskRecord {
-  const { paused: _paused, ...rest } = record;
-  if (record.lowWaterMarkMs === undefined) return rest;
-  return passed(rest, calendar, { fromMs: record.lowWaterMarkMs, nowMs, reason: 'paused' });
+  const { paused, ...rest } = record;
+  const { lowWaterMarkMs: markMs, gaps = [] } = record;
+  if (markMs === undefined || paused === undefined) return rest;
+  const gap: PauseGap = { fromMs: paused.sinceMs, toMs: Math.max(nowMs, paused.sinceMs) };
+  const isClear =
+    gaps.length === 0 && calendar !== undefined && (calendar.next(markMs) ?? Infinity) > gap.fromMs;
+  if (isClear) return passed(rest, calendar, { fromMs: markMs, nowMs, reason: 'paused' });
+  const last = gaps.at(-1);
+  if (last === undefined || gaps.length < MAX_GAPS) return { ...rest, gaps: [...gaps, gap] };
+  return { ...rest, gaps: [...gaps.slice(0, -1), { fromMs: last.fromMs, toMs: gap.toMs }] };
+}
+
+/** Nothing before the gap is left: what fell into it is passed over. */
+function afterGap(schedule: Schedule, look: Look, markMs: number, gap: PauseGap): Plan {
+  const { gaps = [], ...base } = baseOf(look);
+  const left = gaps.slice(1);
+  const over = { fromMs: markMs, nowMs: gap.toMs - schedule.offsetMs, reason: 'paused' } as const;
+  const next = passed(base, schedule.calendar, over);
+  return write(look, left.length === 0 ? next : { ...next, gaps: left }, []);
+}
+
+function isDue({ calendar, offsetMs }: Schedule, markMs: number, untilMs: number): boolean {
+  return (calendar.next(markMs) ?? Infinity) <= untilMs - offsetMs;
 }
 
 function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): Plan {
@@ -146,7 +175,8 @@ function choose(
 function changed(schedule: Schedule, look: Look, markMs: number): Plan {
   const { nowMs, storedCalendar } = look;
   const old = { fromMs: markMs, nowMs, reason: 'definition-changed' } as const;
-  const settled = passed(baseOf(look), storedCalendar, old);
+  const { gaps: _gaps, ...base } = baseOf(look);
+  const settled = passed(base, storedCalendar, old);
   return write(look, defined(schedule, settled, settled.lowWaterMarkMs ?? nowMs, nowMs), []);
 }
 

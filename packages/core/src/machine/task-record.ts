@@ -31,6 +31,12 @@ export interface Planned {
   readonly plannedAtMs: number;
 }
 
+/** A pause that was ended before what had been missed ahead of it was settled: what fell into it is never run. */
+export interface PauseGap {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** What all nodes know about a task. All times are the run store's. */
 export interface TaskRecord {
   readonly task: string;
@@ -39,6 +45,8 @@ export interface TaskRecord {
   /** No instant at or before this is ever planned again. */
   readonly lowWaterMarkMs?: number;
   readonly paused?: { readonly note: string; readonly sinceMs: number };
+  /** Pauses above the mark that are over, oldest first: whoever plans next settles what came before each of them. */
+  readonly gaps?: readonly PauseGap[];
   readonly lastSuccessMs?: number;
   /** The wish that wrote this: a `putTask` whose answer was lost is settled by reading the record back (S4). */
   readonly writeId?: string;

@@ -1,7 +1,7 @@
 /** What people can ask and tell about a task: pause, resume, run now, backfill, next instants, explanations. */
 import type { Guard } from '@guard/core';
 import type { Process } from '../runs/stage.js';
-import { Gate } from '../runs/stage.js';
+import { Gate, sleep } from '../runs/stage.js';
 import { range, ScheduleStage, START_MS } from './stage.js';
 
 let stage: ScheduleStage;
@@ -39,6 +39,45 @@ describe('pause and resume', () => {
     expect((await stage.states())['expired']).toEqual([expect.stringMatching(/^60–24[01.9]+: 3 paused$/)]);
     const later = await ask(nodes[0]!, (tasks) => tasks.explain('t', at(120)));
     expect(later).toMatchObject({ verdict: 'was-paused', run: { state: 'expired' } });
+  });
+
+  test('[S8] a pause takes nothing away that was missed before it', async () => {
+    const daily = { cron: '0 3 * * *' };
+    const clock = (hours: number, minutes: number): Date => at(hours * 3_600 + minutes * 60);
+    await stage.clock.advance(170 * 60_000);
+    const first = await stage.node(daily);
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(15 * 60_000);
+    const admin = stage.process();
+    await ask(admin, (tasks) => tasks.pause('t', { note: 'a look at it' }));
+    await stage.clock.advance(60_000);
+    await ask(admin, (tasks) => tasks.resume('t'));
+    expect(await ask(admin, (tasks) => tasks.explain('t', clock(3, 0)))).toMatchObject({ verdict: 'due' });
+    const second = await stage.node(daily);
+    await stage.clock.advance(10_000);
+    expect(stage.log).toMatchObject([{ key: clock(3, 0).toISOString(), trigger: 'catch-up' }]);
+    expect((await ask(second, (tasks) => tasks.get('t')))?.settledUpTo?.getTime()).toBeGreaterThan(
+      clock(3, 5).getTime(),
+    );
+  });
+
+  test('[S8] after a pause that nobody saw each part has its reason', async () => {
+    const first = await stage.node(MINUTES);
+    await stage.clock.runUntil(first.guard.close());
+    const admin = stage.process();
+    await stage.clock.advance(150_000);
+    await ask(admin, (tasks) => tasks.pause('t', { note: 'x' }));
+    await stage.clock.advance(120_000);
+    await ask(admin, (tasks) => tasks.resume('t'));
+    expect(await ask(admin, (tasks) => tasks.explain('t', at(180)))).toMatchObject({ verdict: 'was-paused' });
+    await stage.clock.advance(120_000);
+    await stage.node(MINUTES, { work: () => sleep(stage.clock, 1_000) });
+    await stage.clock.advance(10_000);
+    expect(stage.instants()).toEqual([120, 360]);
+    const verdicts = [];
+    for (const instant of range(60, 360, 60))
+      verdicts.push((await ask(admin, (tasks) => tasks.explain('t', at(instant)))).verdict);
+    expect(verdicts).toEqual(['missed', 'completed', 'was-paused', 'was-paused', 'missed', 'completed']);
   });
 
   test('a pause needs a note, and a task that somebody knows', async () => {

@@ -128,6 +128,26 @@ describe('paused', () => {
     expect(plan(schedule, look(NOON + 5 * MINUTE + 2, { record: after }))).toEqual({ act: 'wait' });
   });
 
+  test('[S8] what was missed before it is settled by catchUp when somebody plans again, then the pause', () => {
+    const sinceMs = NOON + 2.5 * MINUTE;
+    const over = resumed(
+      { ...known(), paused: { note: 'why', sinceMs } },
+      schedule.calendar,
+      NOON + 4.5 * MINUTE,
+    );
+    expect(over).toEqual({ ...known(), gaps: [{ fromMs: sinceMs, toMs: NOON + 4.5 * MINUTE }] });
+    const before = written(plan(schedule, look(NOON + 6.5 * MINUTE, { record: over })));
+    expect(before.runs).toEqual(['2 catch-up']);
+    expect(before.next.summary).toMatchObject({ count: 1, reason: 'missed' });
+    const inside = written(plan(schedule, look(NOON + 6.5 * MINUTE, { record: before.next })));
+    expect(inside.runs).toEqual([]);
+    expect(inside.next.summary).toMatchObject({ fromMs: NOON + 2 * MINUTE, count: 2, reason: 'paused' });
+    expect(inside.next.gaps).toBeUndefined();
+    const after = written(plan(schedule, look(NOON + 6.5 * MINUTE, { record: inside.next })));
+    expect(after.runs).toEqual(['6 catch-up']);
+    expect(after.next.summary).toMatchObject({ count: 1, reason: 'missed' });
+  });
+
   test('a pause in which nothing was due leaves no summary', () => {
     expect(resumed(paused, schedule.calendar, NOON + 1_000).summary).toBeUndefined();
   });

@@ -42,7 +42,7 @@ async function withoutRecord(host: RunHost, question: Question, record: TaskReco
   const say = (verdict: Without, text: string, run?: RunRecord): Explanation => {
     return { verdict, text: `${key} ${text}`, ...(run === undefined ? {} : { run }) };
   };
-  const { lowWaterMarkMs: markMs = -Infinity, paused, definition, planned = [] } = record;
+  const { lowWaterMarkMs: markMs = -Infinity, paused, definition, planned = [], gaps = [] } = record;
   const scheduled = isInstant(calendar, instantMs);
   if (instantMs > nowMs) {
     return scheduled ? say('upcoming', 'has not come yet') : say('not-scheduled', 'is not in the schedule');
@@ -52,6 +52,8 @@ async function withoutRecord(host: RunHost, question: Question, record: TaskReco
     if (!scheduled) return say('not-scheduled', 'is not in the schedule');
     if (paused !== undefined && instantMs >= paused.sinceMs)
       return say('paused', `is not run: paused since ${occurrenceKey(paused.sinceMs)} (${paused.note})`);
+    if (gaps.some(({ fromMs, toMs }) => fromMs < instantMs && instantMs <= toMs))
+      return say('was-paused', 'is not run: the task was paused, which is recorded when a node starts');
     return say('due', 'has come, and no node that knows the task has begun it yet');
   }
   const passed = await passedOver(host, question, record);

@@ -47,13 +47,16 @@ export class Occurrences {
     return this.entering.has(instantMs);
   }
 
-  /** Begins what was planned at `plannedAt`, oldest first. What cannot be begun here is begun elsewhere. */
-  async begin(runs: readonly Planned[], plannedAt: Instant): Promise<void> {
+  /**
+   * Begins what was planned at `plannedAt`, oldest first. What cannot be begun here is begun elsewhere. `inSteps`: more
+   * is planned in the next moment, and what is begun now is not in its way.
+   */
+  async begin(runs: readonly Planned[], plannedAt: Instant, inSteps = false): Promise<void> {
     const { host } = this;
     const gone = elapsed(plannedAt, host.clock.now(), STALE_PLAN_MS) !== 'before';
     if (gone || host.stopSignal.aborted) return;
     const [only] = runs;
-    if (only !== undefined && runs.length === 1 && !this.isTooLate(only)) return this.enter(only);
+    if (only !== undefined && runs.length === 1 && !inSteps && !this.isTooLate(only)) return this.enter(only);
     await this.backlog(runs);
   }
 

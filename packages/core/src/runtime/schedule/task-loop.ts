@@ -104,6 +104,8 @@ export class TaskLoop {
 
   private async settleAndPlan(): Promise<void> {
     const { host, task } = this;
+    // A pause that is over is settled in steps: what came before it, what fell into it, what came after it.
+    let inSteps = false;
     for (let round = 0; round < MAX_ROUNDS && !this.ended; round += 1) {
       const stored = await readTask(host, task.name);
       if (stored !== null) await this.settle(stored.record);
@@ -113,8 +115,10 @@ export class TaskLoop {
       const sentAt = host.clock.now();
       if (!(await writeTask(host, stored, answer.next))) continue;
       this.markMs = answer.next.lowWaterMarkMs;
-      await this.occurrences.begin(answer.runs, sentAt);
-      return this.settle({ ...answer.next, planned: [] });
+      const isStep = stored?.record.gaps !== undefined;
+      inSteps ||= isStep;
+      await this.occurrences.begin(answer.runs, sentAt, inSteps);
+      if (!isStep) return this.settle({ ...answer.next, planned: [] });
     }
   }
 
