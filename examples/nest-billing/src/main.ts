@@ -16,7 +16,7 @@ import type { Receipt } from './billing.js';
 const folder = mkdtempSync(join(tmpdir(), 'nest-billing-'));
 process.env['BILLING_FILE'] ??= join(folder, 'billing.sqlite');
 process.env['SETTLE_CRON'] ??= '*/2 * * * * *';
-const { databaseOptions } = await import('./backends.js');
+const { databaseOptions, redis } = await import('./backends.js');
 const { Account, Charge, Settlement } = await import('./entities.js');
 
 const replicas: ChildProcess[] = [];
@@ -59,6 +59,7 @@ const problems = await judge();
 for (const problem of problems) console.log(problem);
 console.log(problems.length === 0 ? 'The books are right.' : 'FAILED.');
 await books.destroy();
+redis?.disconnect();
 process.exitCode = problems.length === 0 ? 0 : 1;
 
 async function start(label: string): Promise<string> {
