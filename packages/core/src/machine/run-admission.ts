@@ -47,7 +47,9 @@ export function admit(run: RunRecord, asker: Asker, atMs: number): Admission {
   switch (run.state) {
     case 'pending': {
       const lateMs = atMs - run.availableAtMs;
-      if (run.attempt === 0 && lateMs > (asker.startingDeadlineMs ?? Infinity)) return { act: 'expire' };
+      // What a person asks for afterwards is late by nature.
+      const canExpire = run.attempt === 0 && run.trigger !== 'backfill';
+      if (canExpire && lateMs > (asker.startingDeadlineMs ?? Infinity)) return { act: 'expire' };
       // Whoever handed it back is not about to begin it again.
       const isFree = asker.mine || (run.reason === HANDED_BACK && lateMs >= 0);
       return isFree || lateMs >= asker.overdueMs ? { act: 'start' } : leave('pending');

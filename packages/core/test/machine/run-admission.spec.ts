@@ -58,6 +58,12 @@ describe('judging a record that exists', () => {
       'expire',
     ],
     [
+      'what a person asked for afterwards has none',
+      { ...pending(-2_000), trigger: 'backfill' },
+      { mine: true, startingDeadlineMs: 2_000 },
+      'start',
+    ],
+    [
       'a retry has no starting deadline',
       pending(-2_000, 1),
       { mine: true, startingDeadlineMs: 2_000 },
