@@ -35,6 +35,13 @@ const MAX_BACKFILL = 1_000;
 /** Records that are read, or written, at the same time. */
 const AT_ONCE = 16;
 
+/** A task with the schedule that is in force. */
+interface Scheduled {
+  readonly name: string;
+  readonly calendar: Calendar;
+  readonly record: TaskRecord;
+}
+
 /** The tasks of one guard, for people. */
 export class TaskDesk implements TasksApi {
   constructor(
@@ -138,22 +145,21 @@ export class TaskDesk implements TasksApi {
     return answer.created ? undefined : answer.stored.run;
   }
 
-  /** The schedule of a task: as it is registered here, else as it is stored. */
-  private async scheduled(task: string): Promise<{ readonly name: string; readonly calendar: Calendar }> {
+  /** The schedule of a task that is in force; before any node started it, the one that is registered here. */
+  private async scheduled(task: string): Promise<Scheduled> {
     const name = encodeKey('task', task);
-    const here = this.host.tasks.get(name)?.schedule?.calendar;
-    if (here !== undefined) {
-      this.checkOpen();
-      return { name, calendar: here };
+    const here = this.host.tasks.get(name)?.schedule;
+    const record = (await this.read(name))?.record ?? { task: name };
+    const { definition } = record;
+    const isOwn = definition === undefined || definition.hash === here?.definition.hash;
+    const calendar = isOwn ? here?.calendar : calendarOf(definition.text);
+    if (calendar !== undefined) return { name, calendar, record };
+    if (definition === undefined) {
+      const why = 'none is registered here, and none was ever started';
+      throw invalidArgument('task', task, `must have a schedule: ${why}`);
     }
-    const definition = (await this.read(name))?.record.definition;
-    const calendar = definition === undefined ? undefined : calendarOf(definition.text);
-    if (calendar !== undefined) return { name, calendar };
-    throw invalidArgument(
-      'task',
-      task,
-      'must have a schedule: none is registered here, and none was ever started',
-    );
+    const message = `the schedule of task ${name} that is in force cannot be read here: ${definition.text}`;
+    throw new GuardError('invalid-argument', message);
   }
 
   private async changed(

@@ -143,6 +143,33 @@ describe('backfill', () => {
     expect(stage.log.slice(1).every(({ trigger }) => trigger === 'backfill')).toBe(true);
   });
 
+  test('[S7] a node whose own schedule is not in force asks for the instants of the one that is', async () => {
+    const loser = await stage.node({ every: '20s' });
+    await stage.clock.advance(1_000);
+    await stage.node({ every: '7s' });
+    await stage.clock.advance(60_000);
+    const window = { from: at(1), to: at(22), preview: true };
+    const { missing, present } = await ask(loser, (tasks) => tasks.backfill('t', window));
+    expect([...seconds(missing), ...present.map((one) => seconds([one.at])[0])]).toEqual([7, 14, 21]);
+    const after = at(70);
+    expect(seconds(await ask(loser, (tasks) => tasks.next('t', { after, count: 2 })))).toEqual([77, 84]);
+    expect(await ask(loser, (tasks) => tasks.explain('t', at(40)))).toMatchObject({
+      verdict: 'not-scheduled',
+    });
+  });
+
+  test('an instant that is asked for afterwards is not too late for its starting deadline', async () => {
+    const work = () => sleep(stage.clock, 4_000);
+    const node = await stage.node({ ...MINUTES, catchUp: 'none', startingDeadline: '3s' }, { work });
+    await ask(node, (tasks) => tasks.pause('t', { note: 'maintenance' }));
+    await stage.clock.advance(190_000);
+    await ask(node, (tasks) => tasks.resume('t'));
+    await ask(node, (tasks) => tasks.backfill('t', { from: at(60), to: at(180) }));
+    await stage.clock.advance(45_000);
+    expect(stage.instants().sort((a, b) => a - b)).toEqual([60, 120, 180]);
+    expect((await stage.states())['completed']).toHaveLength(3);
+  });
+
   test('a window that reaches into the future, or is too large, is refused', async () => {
     const node = await stage.node(MINUTES);
     await stage.clock.advance(600_000);
