@@ -8,7 +8,8 @@ export { SeededRandom } from './clock/seeded-random.js';
 
 // faults between a guard and its backends
 export { FaultPlan, PlayedFaultError } from './fault/fault.js';
-export type { Delay, Fault, FaultScope, PlayedFault, Request, Traffic } from './fault/fault.js';
+export type { Delay, Fault, FaultScope } from './fault/fault-kinds.js';
+export type { PlayedFault, Request, Traffic } from './fault/fault.js';
 export { faultyBackend } from './fault/faulty-backend.js';
 export type { FaultyBackend, FaultyBackendOptions, LockVerb, NoticeFault } from './fault/faulty-backend.js';
 export { faultyState } from './fault/faulty-state.js';

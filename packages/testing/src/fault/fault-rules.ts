@@ -8,7 +8,7 @@ import {
   requireOptions,
   requireWhole,
 } from '../argument.js';
-import type { Fault, FaultScope } from './fault.js';
+import type { Fault, FaultScope } from './fault-kinds.js';
 
 const FIELDS: Readonly<Record<Fault['type'], readonly string[]>> = {
   cut: [],

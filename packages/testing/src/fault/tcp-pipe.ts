@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '@guard/core';
-import type { Delay } from './fault.js';
+import type { Delay } from './fault-kinds.js';
 
 /** What the wire does to bytes in one direction. */
 export interface Wire {

@@ -6,7 +6,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { invalidArgument, systemClock, type Clock } from '@guard/core';
 import { checkClock, requireNumber, requireOneOf, requireOptions, requireWhole } from '../argument.js';
-import type { Delay } from './fault.js';
+import type { Delay } from './fault-kinds.js';
 import { TcpConnection, type Direction, type TcpAddress } from './tcp-connection.js';
 import { TcpLosses, type AwaitedLoss, type LossOptions } from './tcp-losses.js';
 import type { Verdict, Wire } from './tcp-pipe.js';

@@ -1,5 +1,5 @@
 /** What becomes of single requests and notices: drawn, each from the kinds of fault that the plan knows. */
-import type { Fault } from '../fault/fault.js';
+import type { Fault } from '../fault/fault-kinds.js';
 import { between, chance } from './chance.js';
 import type { Stage } from './stage.js';
 
