@@ -42,6 +42,14 @@ describe('a coalescer', () => {
     expect(flights.map((flight) => flight.keys)).toEqual([['a']]);
   });
 
+  it('says in whole milliseconds for how long the backend was silent', async () => {
+    const { clock, landings, submit } = lane();
+    submit('a', 2_000 / 3);
+    await clock.advance(1_000);
+    const cause = new Error('the backend did not answer within 667 ms');
+    expect(landings).toMatchObject([{ ok: false, cause }]);
+  });
+
   it('[C2] gathers while two batches are in flight, half of what is outstanding in each, sorted by key', async () => {
     const { clock, flights, submit } = lane();
     for (let index = 0; index < 42; index += 1) submit(`k${String((index * 17) % 42).padStart(2, '0')}`);

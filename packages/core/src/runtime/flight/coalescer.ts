@@ -217,7 +217,8 @@ class Lane<Op, Answer> {
       landed: false,
       fire: () => {
         flight.landed = true;
-        this.land(batch, undefined, new Error(`the backend did not answer within ${timeoutMs} ms`), sentAt);
+        const late = `the backend did not answer within ${Math.round(timeoutMs)} ms`;
+        this.land(batch, undefined, new Error(late), sentAt);
       },
     };
     deadlines.schedule(flight, sentAt.monoMs + timeoutMs);
