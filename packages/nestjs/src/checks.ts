@@ -2,8 +2,9 @@
  * What would silently not be guarded, or not as it looks. All of it is found before the application answers anything,
  * and told with class, method and remedy.
  */
-import { type GuardedMethod, guardedMethods, reachedBy, taskNameOf } from '@guard/core';
+import { type GuardedMethod, reachedBy, taskNameOf } from '@guard/core';
 import { isRoute, isScheduledElsewhere, lostMetadata, optionsOf } from './metadata.js';
+import { unguardedOverrides, unguardedTimers } from './overrides.js';
 import type { Place } from './places.js';
 import type { GuardRegistration } from './registration.js';
 import { guardNameOf } from './tokens.js';
@@ -22,6 +23,7 @@ export function problemsOf(
       const guard = registrations.get(guardNameOf(place.type));
       return [
         ...withoutGuard(place, guard, known),
+        ...unguardedTimers(place),
         ...place.methods.flatMap((method) => [
           ...withoutNode(place, method, guard),
           ...withoutMetadata(place, method),
@@ -36,8 +38,13 @@ export function problemsOf(
 }
 
 /** What is told and not refused. */
-export function warningsOf(places: readonly Place[]): string[] {
-  return [...places.flatMap((place) => [...overridden(place), ...hidden(place)]), ...providedTwice(places)];
+export function warningsOf(places: readonly Place[], hasScheduler: boolean): string[] {
+  const ofPlaces = places.flatMap((place) => [
+    ...unguardedOverrides(place),
+    ...hidden(place),
+    ...(hasScheduler ? [] : withoutScheduler(place)),
+  ]);
+  return [...ofPlaces, ...providedTwice(places)];
 }
 
 function withoutGuard(place: Place, guard: GuardRegistration | undefined, known: string): string[] {
@@ -57,13 +64,18 @@ function withoutNode(place: Place, method: GuardedMethod, guard: GuardRegistrati
       `${what} runs once, and the guard '${guard.name}' has nowhere to keep runs: give it 'runs' or 'state'`,
     ];
   }
-  if (guard.starts !== 'nowhere') return [];
+  if (guard.starts !== 'nowhere' && guard.starts !== 'idle') return [];
   const given = NEED_A_NODE.filter((option) => optionsOf(method)[option] !== undefined);
   if (given.length === 0) return [];
   return [
-    `${what} has ${given.join(', ')}, and no node of the guard '${guard.name}' is started: ` +
+    `${what} has ${given.join(', ')}, and ${nobody(guard)}: ` +
       `set its 'start' to true, or to 'elsewhere' where another process does it`,
   ];
+}
+
+function nobody({ name, starts }: GuardRegistration): string {
+  if (starts === 'nowhere') return `no node of the guard '${name}' is started`;
+  return `the node of the guard '${name}' is started for no tasks`;
 }
 
 function withoutMetadata(place: Place, method: GuardedMethod): string[] {
@@ -128,24 +140,14 @@ function sameTasks(places: readonly Place[]): string[] {
   });
 }
 
-function overridden({ target, className }: Place): string[] {
-  const reached = new Set(guardedMethods(target));
-  const found: string[] = [];
-  for (
-    let at = Object.getPrototypeOf(target) as object | null;
-    at !== null;
-    at = Object.getPrototypeOf(at) as object | null
-  ) {
-    for (const method of guardedMethods(at)) {
-      if (reached.has(method)) continue;
-      reached.add(method);
-      if ([...reached].some(({ key, owner }) => key === method.key && owner !== method.owner)) continue;
-      found.push(
-        `${className}.${String(method.key)} overrides a method that is guarded, and is not: only what calls super.${String(method.key)}() is`,
-      );
-    }
-  }
-  return found;
+function withoutScheduler(place: Place): string[] {
+  return place.methods
+    .filter((method) => isScheduledElsewhere(method, place.target))
+    .map(
+      (method) =>
+        `${called(place, method)} is for @nestjs/schedule to call, and the application does not import its ` +
+        `ScheduleModule: nothing calls it; import ScheduleModule.forRoot()`,
+    );
 }
 
 function hidden(place: Place): string[] {
@@ -158,7 +160,7 @@ function hidden(place: Place): string[] {
 }
 
 function providedTwice(places: readonly Place[]): string[] {
-  const singletons = places.filter(({ scope }) => scope === 'singleton');
+  const singletons = places.filter(({ scope, methods }) => scope === 'singleton' && methods.length > 0);
   return groups(singletons, ({ type }) => type).flatMap((found) => {
     const [first] = found;
     if (first === undefined || found.length < 2) return [];

@@ -1,6 +1,12 @@
 /** What a caller by HTTP is told where Guard refused. Everything else goes on as it would without this filter. */
 import { GuardError } from '@guard/core';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  type HttpServer,
+} from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 
 interface Answer {
@@ -29,9 +35,26 @@ export class GuardExceptionFilter extends BaseExceptionFilter implements Excepti
   override catch(error: GuardError, host: ArgumentsHost): void {
     if (host.getType() !== 'http') throw error;
     const answer = answerTo(error);
-    super.catch(answer === undefined ? error : httpErrorOf(answer, error), host);
+    const told = answer === undefined ? error : httpErrorOf(answer, error);
+    if ((this.applicationRef ?? this.httpAdapterHost?.httpAdapter) !== undefined) super.catch(told, host);
+    else new BaseExceptionFilter(PLAIN as unknown as HttpServer).catch(told, host);
   }
 }
+
+/** Of a filter that was made by `new`, nobody knows the server: the answer is written as express and fastify both do. */
+interface Response {
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  status(status: number): Response;
+  send(body: unknown): unknown;
+  end?(): unknown;
+}
+
+const PLAIN: Pick<HttpServer<unknown, Response>, 'isHeadersSent' | 'reply' | 'end'> = {
+  isHeadersSent: ({ headersSent, sent }: Response) => headersSent === true || sent === true,
+  reply: (response: Response, body: unknown, status: number) => response.status(status).send(body),
+  end: (response: Response) => response.end?.(),
+};
 
 function answerTo({ code, reason }: GuardError): Answer | undefined {
   if (code === 'lock-busy') return BUSY;

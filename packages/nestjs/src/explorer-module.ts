@@ -10,6 +10,6 @@ import { GuardReport } from './report.js';
 @Module({
   imports: [DiscoveryModule],
   providers: [GuardExplorer, GuardReport, GuardHealthIndicator],
-  exports: [GuardReport, GuardHealthIndicator],
+  exports: [GuardExplorer, GuardReport, GuardHealthIndicator],
 })
 export class GuardExplorerModule {}

@@ -12,10 +12,13 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { problemsOf, warningsOf } from './checks.js';
+import { nameIn, problemsOf, warningsOf } from './checks.js';
+import { logFailures } from './failures.js';
+import { isScheduledElsewhere } from './metadata.js';
 import { type Place, placesOf, scopeOf } from './places.js';
 import { GuardRegistration } from './registration.js';
 import { entriesOf, GuardReport } from './report.js';
+import { hasScheduler, stopSchedulers } from './schedulers.js';
 import { bindAnswers, bindShortLived } from './short-lived.js';
 import { guardNameOf } from './tokens.js';
 
@@ -40,8 +43,18 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
     for (const place of places) this.bind(place);
     this.bindFactories();
     this.report.entries = entriesOf(places);
-    this.report.warnings = warningsOf(places);
+    this.report.warnings = warningsOf(places, hasScheduler(this.discovery));
+    this.listen(places);
     this.tell();
+  }
+
+  /**
+   * Modules that are loaded later get no hook; what they register is checked when it is made.
+   *
+   * @throws GuardError `invalid-argument`: a guard of this name is there already.
+   */
+  checkLater(name: string): void {
+    if (this.registrations.has(name)) throw refusal([registeredTimes(name, 2)]);
   }
 
   /** Nest calls no more hooks of an application that does not come up: where one guard cannot start, all are closed. */
@@ -59,6 +72,7 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
   }
 
   private async closeGuards(): Promise<void> {
+    stopSchedulers(this.discovery);
     const closing = this.findRegistrations().map(({ guard }) => guard.close());
     for (const result of await Promise.allSettled(closing)) {
       if (result.status === 'rejected') this.logger.error(result.reason);
@@ -84,6 +98,19 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
     }
   }
 
+  private listen(places: readonly Place[]): void {
+    for (const { name, guard } of this.registrations.values()) {
+      const called = places
+        .filter(({ type }) => guardNameOf(type) === name)
+        .flatMap((place) =>
+          place.methods
+            .filter((method) => isScheduledElsewhere(method, place.target))
+            .map((method) => nameIn(place, method)),
+        );
+      logFailures(guard, this.logger, (task) => called.includes(task));
+    }
+  }
+
   private tell(): void {
     for (const { name, guard, places, starts } of this.registrations.values()) {
       this.logger.log(`guard '${name}': namespace '${guard.namespace}', ${places}, ${STARTS[starts]}`);
@@ -95,6 +122,7 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
 
 const STARTS = {
   here: 'a started node',
+  idle: 'a started node for no tasks',
   elsewhere: 'started by other processes',
   nowhere: 'started nowhere',
   none: 'for locks only',
@@ -102,10 +130,15 @@ const STARTS = {
 
 function twice(found: readonly GuardRegistration[]): string[] {
   const names = found.map(({ name }) => name);
-  return [...new Set(names.filter((name, place) => names.indexOf(name) !== place))].map(
-    (name) =>
-      `the guard '${name}' is registered ${names.filter((one) => one === name).length} times: ` +
-      `call GuardModule.forRoot once, in the root module, or give each registration a name of its own`,
+  return [...new Set(names.filter((name, place) => names.indexOf(name) !== place))].map((name) =>
+    registeredTimes(name, names.filter((one) => one === name).length),
+  );
+}
+
+function registeredTimes(name: string, times: number): string {
+  return (
+    `the guard '${name}' is registered ${times} times: ` +
+    `call GuardModule.forRoot once, in the root module, or give each registration a name of its own`
   );
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Guard } from '@guard/core';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { GuardExplorer } from './explorer.js';
 import { GuardExplorerModule } from './explorer-module.js';
 import {
   checkAsync,
@@ -61,8 +62,11 @@ function moduleOf(
       optionsUnder(options),
       {
         provide: registration,
-        inject: [options],
-        useFactory: (given: AroundOptions) => new GuardRegistration(name, given),
+        inject: [options, GuardExplorer],
+        useFactory: (given: AroundOptions, explorer: GuardExplorer) => {
+          explorer.checkLater(name);
+          return new GuardRegistration(name, given);
+        },
       },
       { provide: guard, inject: [registration], useFactory: ({ guard }: GuardRegistration): Guard => guard },
     ],

@@ -2,6 +2,7 @@
 import { type GuardedMethod, type Locked, reachedBy, type SingleRunOptions } from '@guard/core';
 
 const SCHEDULER_TYPE = 'SCHEDULER_TYPE';
+const CRON_OPTIONS = 'SCHEDULE_CRON_OPTIONS';
 const ROUTE = ['path', 'method'] as const;
 
 type MetadataReflect = {
@@ -34,6 +35,14 @@ export function isScheduledElsewhere(method: GuardedMethod, self: object): boole
   return [method.wrapper, reachedBy(method, self)].some(
     (fn) => fn !== undefined && getMetadata(SCHEDULER_TYPE, fn) !== undefined,
   );
+}
+
+/** Whether `@Cron` says that its timer is not to be started. */
+export function isDisabled(method: GuardedMethod, self: object): boolean {
+  return [method.wrapper, reachedBy(method, self)].some((fn) => {
+    const cron = fn === undefined ? undefined : getMetadata(CRON_OPTIONS, fn);
+    return (cron as { readonly disabled?: unknown } | undefined)?.disabled === true;
+  });
 }
 
 /** Whether the method answers a route. */

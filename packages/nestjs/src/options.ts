@@ -46,7 +46,7 @@ export function partsOf(options: GuardModuleOptions & GuardRegistrationOptions):
   const { name, global, ...made } = options;
   const found = {
     ...(name === undefined ? {} : { name: checkName(name) }),
-    ...(global === undefined ? {} : { global }),
+    ...(global === undefined ? {} : { global: checkGlobal(global) }),
   };
   return { found, made };
 }
@@ -57,6 +57,12 @@ export function checkAsync(options: GuardModuleAsyncOptions): void {
   if (typeof (options as Partial<GuardModuleAsyncOptions> | undefined)?.useFactory !== 'function') {
     throw invalidArgument('useFactory', options?.useFactory, 'must be a function that answers the options');
   }
+  if (options.global !== undefined) checkGlobal(options.global);
+}
+
+function checkGlobal(global: unknown): boolean {
+  if (typeof global === 'boolean') return global;
+  throw invalidArgument('global', global, 'must be true or false');
 }
 
 /** @throws GuardError `invalid-argument`: no text, or an empty one. */

@@ -5,6 +5,7 @@
  */
 import { type GuardedMethod, guardedMethods } from '@guard/core';
 import type { DiscoveryService } from '@nestjs/core';
+import { overriddenOf } from './overrides.js';
 
 /** What the container knows about one provider. The type has no public name that both versions of Nest share. */
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -12,7 +13,7 @@ export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 /** How long an instance lives. */
 export type Scope = 'singleton' | 'transient' | 'request';
 
-/** A provider or controller with decorated methods. */
+/** A provider or controller with decorated methods, of its own or overridden. */
 export interface Place {
   readonly wrapper: Wrapper;
   /** The instance, or the prototype where there is none for good. */
@@ -22,6 +23,8 @@ export interface Place {
   readonly moduleName: string;
   readonly scope: Scope;
   readonly methods: readonly GuardedMethod[];
+  /** Guarded methods of classes above that undecorated ones stand in for. */
+  readonly overridden: readonly GuardedMethod[];
 }
 
 /** Every place of an application; one for each instance, under whatever tokens it is provided. */
@@ -52,10 +55,11 @@ function placeOf(wrapper: Wrapper): Place | undefined {
   const target = scope === 'singleton' ? (wrapper.instance as unknown) : prototypeOf(wrapper);
   if (typeof target !== 'object' || target === null) return undefined;
   const methods = guardedMethods(target);
-  if (methods.length === 0) return undefined;
+  const overridden = overriddenOf(target);
+  if (methods.length === 0 && overridden.length === 0) return undefined;
   const type = target.constructor;
   const moduleName = wrapper.host?.name ?? 'unknown module';
-  return { wrapper, target, type, className: type.name, moduleName, scope, methods };
+  return { wrapper, target, type, className: type.name, moduleName, scope, methods, overridden };
 }
 
 /** What a factory makes is not known before it has made it. */

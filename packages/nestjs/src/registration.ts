@@ -2,7 +2,14 @@
  * One guard of an application: made when the container needs it, which opens nothing and starts nothing; started when
  * the application has been bootstrapped; closed before the application's clients are.
  */
-import { createGuard, type Guard, type GuardOptions, invalidArgument, type StartOptions } from '@guard/core';
+import {
+  createGuard,
+  type Guard,
+  type GuardError,
+  type GuardOptions,
+  invalidArgument,
+  type StartOptions,
+} from '@guard/core';
 import type { GuardModuleOptions } from './options.js';
 
 const BRAND = Symbol.for('@guard/nestjs/registration@1');
@@ -19,8 +26,8 @@ export class GuardRegistration {
   readonly [BRAND] = true;
   readonly guard: Guard;
   readonly options: GuardOptions;
-  /** `'none'`: it has nowhere to keep runs. */
-  readonly starts: 'here' | 'elsewhere' | 'nowhere' | 'none';
+  /** `'idle'`: here, and for no tasks. `'none'`: it has nowhere to keep runs. */
+  readonly starts: 'here' | 'idle' | 'elsewhere' | 'nowhere' | 'none';
   private readonly startOptions: StartOptions;
 
   /** @throws GuardError `invalid-argument`, as of `createGuard`. */
@@ -28,6 +35,7 @@ export class GuardRegistration {
     readonly name: string,
     given: AroundOptions,
   ) {
+    if (typeof given !== 'object' || (given as unknown) === null) throw noOptions(name, given);
     const { start = true, [AROUND]: around, ...options } = given;
     this.options = options;
     const guard = createGuard(options);
@@ -50,7 +58,7 @@ export class GuardRegistration {
 
   /** @throws what `guard.start` throws: an application that cannot start its node does not come up. */
   async start(): Promise<void> {
-    if (this.starts === 'here') await this.guard.start(this.startOptions);
+    if (this.starts === 'here' || this.starts === 'idle') await this.guard.start(this.startOptions);
   }
 
   /** Whether a value of the container is one, made by whichever build of this package. */
@@ -59,9 +67,16 @@ export class GuardRegistration {
   }
 }
 
-function startsOf(start: unknown): 'here' | 'elsewhere' | 'nowhere' {
+function noOptions(name: string, given: unknown): GuardError {
+  const factory = `what the useFactory of GuardModule.forRootAsync for the guard '${name}' answered`;
+  return invalidArgument(factory, given, 'must be the options of a guard');
+}
+
+function startsOf(start: unknown): 'here' | 'idle' | 'elsewhere' | 'nowhere' {
   if (start === 'elsewhere') return 'elsewhere';
   if (typeof start === 'boolean') return start ? 'here' : 'nowhere';
-  if (typeof start === 'object' && start !== null) return 'here';
+  if (typeof start === 'object' && start !== null) {
+    return (start as StartOptions).tasks?.length === 0 ? 'idle' : 'here';
+  }
   throw invalidArgument('start', start, `must be true, false, 'elsewhere' or the options of guard.start`);
 }

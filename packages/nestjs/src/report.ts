@@ -2,7 +2,7 @@
 import { besideOf, type Beside, type GuardedMethod } from '@guard/core';
 import { Injectable } from '@nestjs/common';
 import { called, canRunAgain, nameIn } from './checks.js';
-import { optionsOf } from './metadata.js';
+import { isDisabled, optionsOf } from './metadata.js';
 import type { Place, Scope } from './places.js';
 import { guardNameOf } from './tokens.js';
 
@@ -60,14 +60,14 @@ export function entriesOf(places: readonly Place[]): GuardedPlace[] {
 
 function entryOf(place: Place, method: GuardedMethod): GuardedPlace {
   const name = nameIn(place, method);
-  const beside = method.kind === 'single-run' ? besideOf(method, place.target) : undefined;
+  const beside = besideOf(method, place.target);
   return {
     guard: method.guard === undefined ? guardNameOf(place.type) : undefined,
     module: place.moduleName,
     method: called(place, method),
     kind: method.kind,
     name,
-    schedule: scheduleText(method, beside),
+    schedule: scheduleText(method, beside, isDisabled(method, place.target)),
     runKey: method.kind === 'single-run' ? runKeyText(method, beside) : undefined,
     lock: lockText(method, name, beside),
     scope: place.scope,
@@ -75,13 +75,18 @@ function entryOf(place: Place, method: GuardedMethod): GuardedPlace {
   };
 }
 
-function scheduleText(method: GuardedMethod, beside: Beside | undefined): string | undefined {
+function scheduleText(
+  method: GuardedMethod,
+  beside: Beside | undefined,
+  disabled: boolean,
+): string | undefined {
   const { cron, every, timeZone } = optionsOf(method);
   if (cron !== undefined) return `cron ${cron} (${timeZone ?? 'UTC'})`;
   if (every !== undefined) return `every ${every}`;
-  if (beside?.cron !== undefined) return `@Cron ${beside.cron} (${beside.timeZone ?? 'UTC'})`;
+  const off = disabled ? ', disabled' : '';
+  if (beside?.cron !== undefined) return `@Cron ${beside.cron} (${beside.timeZone ?? 'UTC'})${off}`;
   if (beside?.every !== undefined) return `@Interval ${beside.every} ms`;
-  return beside?.key === undefined ? undefined : `@Cron at ${String(beside.key)}`;
+  return beside?.key === undefined ? undefined : `@Cron at ${String(beside.key)}${off}`;
 }
 
 function runKeyText(method: GuardedMethod, beside: Beside | undefined): string {

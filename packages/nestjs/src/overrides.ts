@@ -1,0 +1,56 @@
+/**
+ * Overrides that lost their guard: a subclass writes a guarded method anew, without a decorator. Looked for up the chain
+ * of prototypes, whatever else the class has, because a class with no guarded method left looks like any other.
+ */
+import { type GuardedMethod, guardedMethods } from '@guard/core';
+import { isScheduledElsewhere } from './metadata.js';
+import type { Place } from './places.js';
+
+/** Guarded methods of the classes above that calls on `target` do not reach; of several with one name, the nearest. */
+export function overriddenOf(target: object): readonly GuardedMethod[] {
+  const reached = new Set(guardedMethods(target));
+  const found: GuardedMethod[] = [];
+  for (let at = above(target); at !== null; at = above(at)) {
+    for (const method of guardedMethods(at)) {
+      if (reached.has(method)) continue;
+      const isGuarded = [...reached].some(({ key, owner }) => key === method.key && owner !== method.owner);
+      reached.add(method);
+      if (!isGuarded) found.push(method);
+    }
+  }
+  return found;
+}
+
+/** Refused: a timer calls the override by itself, on every node. */
+export function unguardedTimers(place: Place): string[] {
+  return place.overridden
+    .filter((method) => isOnTimer(method, place.target))
+    .map(
+      (method) =>
+        `${sentence(place, method)}, while @nestjs/schedule calls it on every node: write ${decoratorOf(method)} on it too`,
+    );
+}
+
+/** Told: whoever calls it may know what it does. */
+export function unguardedOverrides(place: Place): string[] {
+  return place.overridden
+    .filter((method) => !isOnTimer(method, place.target))
+    .map((method) => `${sentence(place, method)}: only what calls super.${String(method.key)}() is`);
+}
+
+/** What stands on the guarded method is no schedule of the override. */
+function isOnTimer(method: GuardedMethod, target: object): boolean {
+  return isScheduledElsewhere({ ...method, wrapper: undefined }, target);
+}
+
+function sentence({ className }: Place, { key }: GuardedMethod): string {
+  return `${className}.${String(key)} overrides a method that is guarded, and is not`;
+}
+
+function decoratorOf({ kind }: GuardedMethod): string {
+  return kind === 'single-run' ? '@SingleRun()' : '@Locked()';
+}
+
+function above(object: object): object | null {
+  return Object.getPrototypeOf(object) as object | null;
+}
