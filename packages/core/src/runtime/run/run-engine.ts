@@ -61,9 +61,13 @@ export class RunEngine {
     });
   }
 
-  /** The sweep found a record that nobody works on. Faults are events. */
-  adopt(stored: StoredRun, task: TaskDefinition): Promise<void> {
-    return this.begin(this.sweepTerms(stored, task), task);
+  /** The sweep found a record that nobody works on. Faults are events. `false`: it still waits for its lock. */
+  async adopt(stored: StoredRun, task: TaskDefinition, mine = false): Promise<boolean> {
+    let isOver = false;
+    await this.begin({ ...this.sweepTerms(stored, task), mine }, task, (entry) => {
+      isOver = entry.entered || entry.stored?.run.state !== 'pending';
+    });
+    return isOver;
   }
 
   /** A run that nobody called for: `entered` is told whether it is there, and runs. Faults are events. */

@@ -12,6 +12,7 @@ import { joinParts } from '../../value/key.js';
 import type { RunEngine } from './run-engine.js';
 import { emit, inspectAll, lockKeyOf, type RunHost, tellEnd } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
+import { goThrough, Heads, Lines } from './sweep-lines.js';
 
 const PAGE = 100;
 /** Pages of one sweep; what is beyond them is found when these are done. */
@@ -36,6 +37,7 @@ export class Sweep {
   private ended = false;
   private sweeping: Promise<void> = Promise.resolve();
   private readonly adopted = new Set<string>();
+  private readonly heads: Heads;
   private prunedAtMonoMs = -Infinity;
 
   /** `tasks` are the names that this node sweeps for. */
@@ -44,7 +46,9 @@ export class Sweep {
     private readonly engine: RunEngine,
     private readonly tasks: () => readonly string[],
     private readonly retain: Retention,
-  ) {}
+  ) {
+    this.heads = new Heads(host.clock, OVERDUE_SWEEPS * host.sweepIntervalMs);
+  }
 
   begin(): void {
     if (this.ended) return;
@@ -85,26 +89,31 @@ export class Sweep {
     const { book, namespace, sweepIntervalMs } = this.host;
     const tasks = this.tasks();
     if (tasks.length === 0) return;
+    const lines = new Lines();
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES && !this.ended; page += 1) {
       const from = cursor === undefined ? {} : { cursor };
       const query = { tasks, overdueMs: sweepIntervalMs, limit: PAGE, ...from };
       const found = await book.asked((store) => store.due(namespace, query));
-      await this.look(found.runs);
+      await this.look(found.runs, lines);
       cursor = found.cursor;
-      if (cursor === undefined || this.adopted.size >= MAX_ADOPTED) return;
+      if (cursor === undefined || this.adopted.size >= MAX_ADOPTED) break;
     }
+    await this.serve(lines);
   }
 
-  private async look(runs: readonly StoredRun[]): Promise<void> {
+  private async look(runs: readonly StoredRun[], lines: Lines): Promise<void> {
+    for (const { run } of runs) if (this.host.active.has(run)) lines.runs(run);
     const idle = runs.filter(({ run }) => !this.host.active.has(run));
     await this.holdForeign(idle.filter(({ run }) => this.isForeign(run)));
     const own = idle.filter(({ run }) => !this.isForeign(run));
     const infos = await this.locksOf(own);
     for (const found of own) {
-      const task = this.host.tasks.get(found.run.task);
-      if (task === undefined || isWorkedOn(found.run, infos.get(lockKeyOf(this.host.namespace, found.run))))
-        continue;
+      const { run } = found;
+      const task = this.host.tasks.get(run.task);
+      const worked = isWorkedOn(run, infos.get(lockKeyOf(this.host.namespace, run)));
+      if (worked) lines.runs(run);
+      if (task === undefined || worked || lines.takes(found)) continue;
       const stored = await this.alarmed(found);
       if (this.adopted.has(nameOf(stored.run))) continue;
       if (this.adopted.size >= MAX_ADOPTED) return;
@@ -113,11 +122,30 @@ export class Sweep {
   }
 
   private adopt(stored: StoredRun, task: TaskDefinition): void {
-    const name = nameOf(stored.run);
-    this.adopted.add(name);
     const compensates = stored.run.state === 'failed';
     const done = compensates ? this.engine.compensate(stored, task) : this.engine.adopt(stored, task);
+    this.adopting(nameOf(stored.run), done);
+  }
+
+  private adopting(name: string, done: Promise<unknown>): void {
+    this.adopted.add(name);
     void done.finally(() => this.adopted.delete(name));
+  }
+
+  /** Goes on with the occurrences that wait for the lock of their task: one line for each task. */
+  private async serve(lines: Lines): Promise<void> {
+    for (const [name, line] of lines.sorted()) {
+      const task = this.host.tasks.get(name);
+      const [first, ...rest] = line;
+      if (task === undefined || first === undefined || this.ended) continue;
+      const isStuck = this.heads.isStuck(first.run, lines.isBusy(name));
+      const head = isStuck ? await this.alarmed(first) : first;
+      const lineName = joinParts([name]);
+      if (this.adopted.has(lineName)) continue;
+      if (this.adopted.size >= MAX_ADOPTED) return;
+      this.adopting(lineName, goThrough(this.host, this.engine, { line: [head, ...rest], task }));
+    }
+    this.heads.keep(lines);
   }
 
   /** Only runs that somebody may be working on have a lock to look at. */

@@ -9,6 +9,7 @@ import { elapsed, type Instant } from '../../value/instant.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition } from '../run/run-task.js';
+import { goThrough } from '../run/sweep-lines.js';
 
 /** A node that stood still for so long after it planned something leaves it to the others. */
 const STALE_PLAN_MS = 60_000;
@@ -72,7 +73,8 @@ export class Occurrences {
       this.remember(planned.instantMs);
       if (answer.created) created.push(answer.stored);
     }
-    void this.goThrough(created);
+    const { host, engine, task } = this;
+    void goThrough(host, engine, { line: created, task, mine: true });
   }
 
   private enter(planned: Planned): void {
@@ -90,17 +92,6 @@ export class Occurrences {
       emit(host, 'run-skipped', { task: task.name, key: run.key, reason: entry.reason });
     });
     void begun.finally(() => this.entering.delete(instantMs));
-  }
-
-  private async goThrough(created: readonly StoredRun[]): Promise<void> {
-    const { host, task, engine } = this;
-    const { policy } = task;
-    const waitMs = host.sweepIntervalMs;
-    for (const given of created) {
-      if (host.stopSignal.aborted) return;
-      const terms = { run: given.run, policy, waitMs, given, mine: true, sweeping: true, canGoOn: true };
-      await engine.begin(terms, task);
-    }
   }
 
   /** Past its deadline it is not begun: its record says so. */

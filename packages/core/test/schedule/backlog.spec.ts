@@ -1,0 +1,55 @@
+/** Several occurrences that wait at once: their order, whoever goes through them, and what raises no alarm. */
+import { range, ScheduleStage, START_MS } from './stage.js';
+import { sleep } from '../runs/stage.js';
+
+let stage: ScheduleStage;
+beforeEach(() => {
+  stage = new ScheduleStage();
+});
+afterEach(() => stage.close());
+
+const HOUR_S = 3_600;
+
+test('[V6] what was missed runs one after another, oldest first, on however many nodes, and nobody calls it overdue', async () => {
+  const options = { every: '1h', catchUp: { all: { max: 10 } } } as const;
+  const work = (): unknown => sleep(stage.clock, 20_000);
+  const first = await stage.node(options, { work });
+  await stage.clock.runUntil(first.guard.close());
+  await stage.clock.advance(6.5 * HOUR_S * 1_000);
+  const nodes = [await stage.node(options, { work, start: false })];
+  nodes.push(await stage.node(options, { work, start: false }));
+  await stage.clock.runUntil(Promise.all(nodes.map(({ guard }) => guard.start())));
+  await stage.clock.advance(180_000);
+  expect(stage.instants()).toEqual(range(HOUR_S, 6 * HOUR_S, HOUR_S));
+  expect((await stage.states())['completed']).toHaveLength(6);
+  expect(stage.told('alarm')).toEqual([]);
+});
+
+test('a backfill runs oldest first, and does not take a sweep for each instant', async () => {
+  const nodes = [await stage.node({ every: '10s', catchUp: 'none' }), await stage.node({ every: '10s' })];
+  const { tasks } = nodes[0]!.guard;
+  await stage.clock.runUntil(tasks.pause('t', { note: 'maintenance' }));
+  await stage.clock.advance(405_000);
+  await stage.clock.runUntil(tasks.resume('t'));
+  const at = (seconds: number): Date => new Date(START_MS + seconds * 1_000);
+  await stage.clock.runUntil(tasks.backfill('t', { from: at(10), to: at(400) }));
+  await stage.clock.advance(4_900);
+  expect(stage.instants()).toEqual(range(10, 400, 10));
+  expect(stage.told('alarm')).toEqual([]);
+});
+
+test('an occurrence whose turn it is and that nobody can begin is told of as overdue, once', async () => {
+  const options = { every: '1h', catchUp: { all: { max: 10 } } } as const;
+  const first = await stage.node(options);
+  await stage.clock.runUntil(first.guard.close());
+  await stage.clock.advance(2.5 * HOUR_S * 1_000);
+  const holder = { label: 'somebody' };
+  const claim = { key: 'default/task/t', id: 'x', wait: false, ticketTtlMs: 6_000, session: 's', holder };
+  await stage.locks.acquire([{ ...claim, ttlMs: 3_600_000 }]);
+  await stage.node(options);
+  await stage.node(options);
+  await stage.clock.advance(60_000);
+  const [alarm, ...more] = stage.told('alarm');
+  expect(more).toEqual([]);
+  expect(alarm).toMatchObject({ payload: { reason: 'overdue', run: { key: '2026-01-01T01:00:00.000Z' } } });
+});
