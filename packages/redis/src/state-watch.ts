@@ -10,7 +10,7 @@ import type { StateIndex } from './names.js';
 export interface StateWatchParts extends Omit<StateFeedParts, 'store'> {
   readonly index: StateIndex;
   /** What a feed asks for the entries that one list names. */
-  storeOf(index: string): StateFeedParts['store'];
+  readonly storeOf: (index: string) => StateFeedParts['store'];
 }
 
 /** A watch that is open. */

@@ -73,12 +73,12 @@ it('[S1] clusters whose reads go to replicas send every script to masters, wheth
     stage.ends(() => client.disconnect());
     await withAndWithoutAcks(stage, fromIoredis(client));
   }
-  for (const make of [createCluster5, createCluster]) {
-    const client = make({ rootNodes: cluster.nodes.map(({ url }) => ({ url })), useReplicas: true });
+  const options = { rootNodes: cluster.nodes.map(({ url }) => ({ url })), useReplicas: true };
+  for (const client of [createCluster5(options), createCluster(options)]) {
     client.on('error', silent);
     await client.connect();
     stage.ends(() => client.destroy());
-    await withAndWithoutAcks(stage, fromNodeRedis(client as never));
+    await withAndWithoutAcks(stage, fromNodeRedis(client));
   }
   const masters = await cluster.masters();
   for (const node of cluster.nodes) {
