@@ -2,9 +2,16 @@
  * What code samples of the documentation use without showing it. A sample names what it needs in a comment above it:
  * `<!-- setup: guard, settle -->`. Each sample gets a context of its own.
  */
-import { createGuard, memoryLocks, memoryState, systemClock, type Guard } from '@guard/core';
+import 'reflect-metadata';
+import { createGuard, memoryLocks, memoryState, SingleRun, systemClock, type Guard } from '@guard/core';
 
 const guards: Guard[] = [];
+
+/** The part of the class of docs/guide/nestjs.md that its test is about. */
+class Billing {
+  @SingleRun({ cron: '0 4 * * *', timeZone: 'Europe/Berlin', retry: { attempts: 3 } })
+  async report(): Promise<void> {}
+}
 
 /** A new context. */
 export function setup() {
@@ -18,6 +25,7 @@ export function setup() {
     transfer: async (..._: unknown[]): Promise<void> => undefined,
     accounts: ['ada', 'grace'],
     clock: systemClock,
+    Billing,
     // Mocha's functions, as far as a page needs them.
     describe: (_title: string, _define: () => void): void => undefined,
     it: Object.assign(mochaTest, { skip: mochaTest }),

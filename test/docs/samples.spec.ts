@@ -6,8 +6,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as core from '@guard/core';
+import * as nestjs from '@guard/nestjs';
 import * as testing from '@guard/testing';
 import * as adapters from '@guard/typeorm';
+import * as nestTesting from '@nestjs/testing';
 import * as typeorm from 'typeorm';
 import { closeAll, setup } from './context.js';
 import { typeErrors } from './support/compile.js';
@@ -23,8 +25,10 @@ const found = pages()
 const samples = found.flatMap((page) => page.samples);
 const MODULES: Readonly<Record<string, unknown>> = {
   '@guard/core': core,
+  '@guard/nestjs': nestjs,
   '@guard/testing': testing,
   '@guard/typeorm': adapters,
+  '@nestjs/testing': nestTesting,
   typeorm,
   './context.js': { setup },
 };
