@@ -10,11 +10,19 @@ const runner = { describe, it: it.concurrent, skip: it.skip };
 const isFull = process.env['GUARD_PROFILE'] === 'full';
 const isOfGuards = (title: string): boolean => title.startsWith('guard on ');
 
+/** In CI, as for every other test on the real time (`scripts/jest-real-time.cjs`). */
+const chance = process.env['CI'] === undefined ? {} : { onSecondChance: told };
+
 /** The cases of the port alone. */
 export const portCases = sideBySide(runner, {
-  atATime: isFull ? 2 : 12,
+  atATime: isFull ? 2 : 8,
   suites: (title) => !isOfGuards(title),
+  ...chance,
 });
 
 /** The cases of guards alone. */
-export const guardCases = sideBySide(runner, { atATime: isFull ? 2 : 4, suites: isOfGuards });
+export const guardCases = sideBySide(runner, { atATime: isFull ? 2 : 4, suites: isOfGuards, ...chance });
+
+function told(title: string, error: unknown): void {
+  console.warn(`${title}: played again after`, error);
+}

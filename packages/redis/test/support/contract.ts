@@ -9,9 +9,15 @@ import type { Client, Place, Via } from './clients.js';
 
 const atOnce = { describe, it: it.concurrent, skip: it.skip };
 /** More at a time make a small machine late for the leases of the cases. */
-const runner = sideBySide(atOnce, { atATime: 3 });
+const terms = { atATime: 3, ...(process.env['CI'] !== undefined && { onSecondChance: told }) };
+const runner = sideBySide(atOnce, terms);
 /** The port's own sentences; the cases of a guard above them are left to the topologies that run all. */
-const sentencesOnly = sideBySide(atOnce, { atATime: 3, suites: (title) => !title.startsWith('guard on ') });
+const sentencesOnly = sideBySide(atOnce, { ...terms, suites: (title) => !title.startsWith('guard on ') });
+
+/** As for every other test on the real time: `scripts/jest-real-time.cjs`. */
+function told(title: string, error: unknown): void {
+  console.warn(`${title}: played again after`, error);
+}
 
 const lockTraits: LockTraits = {
   fifo: true,

@@ -13,6 +13,12 @@ export interface SideBySideOptions {
   readonly atATime: number;
   /** Which suites are played, by their titles; others are left to another file. Default: all. */
   readonly suites?: (title: string) => boolean;
+  /**
+   * A case that failed is played once more, one such case at a time, and this is told how it failed. On a busy machine
+   * a case on the real time can be late without a defect, and test runners repeat no test that runs at once with
+   * others. Default: none is repeated.
+   */
+  readonly onSecondChance?: (title: string, error: unknown) => void;
 }
 
 /**
@@ -21,11 +27,14 @@ export interface SideBySideOptions {
  */
 export function sideBySide(runner: TestRunner, options: SideBySideOptions): TestRunner {
   requireMethods('runner', runner, 'a TestRunner', ['describe', 'it', 'skip']);
-  requireOptions('options', options, ['atATime', 'suites']);
+  requireOptions('options', options, ['atATime', 'suites', 'onSecondChance']);
   const { atATime, suites = () => true } = options;
   requireWhole('options.atATime', atATime, 1);
   checkCallback('options.suites', suites);
+  const { onSecondChance } = options;
+  if (onSecondChance !== undefined) checkCallback('options.onSecondChance', onSecondChance);
   const inTurn = turns(atATime);
+  const alone = turns(1);
   let suite: string | undefined;
   let theme = '';
   return {
@@ -45,7 +54,17 @@ export function sideBySide(runner: TestRunner, options: SideBySideOptions): Test
     it: (title, run, timeoutMs) => {
       // The runner counts the wait for a turn too.
       const withWaitMs = timeoutMs === undefined ? undefined : timeoutMs * WAIT_FACTOR;
-      runner.it(theme + title, () => inTurn(run), withWaitMs);
+      const name = theme + title;
+      const played = async (): Promise<void> => {
+        try {
+          await inTurn(run);
+        } catch (error) {
+          if (onSecondChance === undefined) throw error;
+          onSecondChance(name, error);
+          await alone(run);
+        }
+      };
+      runner.it(name, played, withWaitMs);
     },
     skip: (title, run) => runner.skip(theme + title, run),
   };
