@@ -3,7 +3,7 @@
 // case is played a second time, and both outcomes are printed; what fails twice fails. Tests with the time in hand get
 // no second chance: they cannot be late.
 const REAL_TIME =
-  /packages\/(etcd|typeorm|redis)\/test\/|\/test\/(process|servers|smoke|fault)\/|\/examples\//;
+  /packages\/(etcd|typeorm|redis|nestjs)\/test\/|core\/test\/contract|\/test\/(process|servers|smoke|fault)\/|\/examples\//;
 
 if (process.env.CI && REAL_TIME.test(expect.getState().testPath ?? '')) {
   jest.retryTimes(1, { logErrorsBeforeRetry: true });
