@@ -72,7 +72,12 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
   }
 
   private async closeGuards(): Promise<void> {
-    stopSchedulers(this.discovery);
+    try {
+      stopSchedulers(this.discovery);
+    } catch (error) {
+      // Whatever became of somebody else's timers, the guards close.
+      this.logger.error(error);
+    }
     const closing = this.findRegistrations().map(({ guard }) => guard.close());
     for (const result of await Promise.allSettled(closing)) {
       if (result.status === 'rejected') this.logger.error(result.reason);

@@ -6,7 +6,8 @@ import type { DiscoveryService } from '@nestjs/core';
 
 /** What is used of it. */
 interface SchedulerRegistry {
-  getCronJobs(): ReadonlyMap<string, { stop(): unknown }>;
+  getCronJobs(): ReadonlyMap<string, unknown>;
+  deleteCronJob(name: string): void;
   getIntervals(): readonly string[];
   deleteInterval(name: string): void;
   getTimeouts(): readonly string[];
@@ -20,11 +21,12 @@ export function hasScheduler(discovery: DiscoveryService): boolean {
 
 /**
  * Stops the timers, as `ScheduleModule` does in the very hook that calls this; but its turn may come after the grace, and
- * every tick until then would meet a closed guard. What is left stopped it deletes itself.
+ * every tick until then would meet a closed guard.
  */
 export function stopSchedulers(discovery: DiscoveryService): void {
   for (const registry of schedulersOf(discovery)) {
-    for (const job of registry.getCronJobs().values()) void job.stop();
+    // Deleted, not only stopped: one with an initial delay would be started when that is over.
+    for (const name of [...registry.getCronJobs().keys()]) registry.deleteCronJob(name);
     for (const name of registry.getIntervals()) registry.deleteInterval(name);
     for (const name of registry.getTimeouts()) registry.deleteTimeout(name);
   }

@@ -5,6 +5,7 @@
  */
 import { bindGuard, type Guard, guardedMethods, type Run } from '@guard/core';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
+import { overriddenOf } from './overrides.js';
 import { isFactory, type Place, type Wrapper } from './places.js';
 
 /** Binds the instances of a place from now on, and those that are there; registers its tasks. */
@@ -30,7 +31,7 @@ function bindMade(wrapper: Wrapper, guardOf: (instance: object) => Guard | undef
   const { metatype } = wrapper;
   if (typeof metatype !== 'function') return;
   const bound = <T>(instance: T): T => {
-    if (typeof instance === 'object' && instance !== null && guardedMethods(instance).length > 0) {
+    if (typeof instance === 'object' && instance !== null && isGuarded(instance)) {
       const guard = guardOf(instance);
       if (guard !== undefined) bindGuard(instance, guard);
     }
@@ -44,6 +45,11 @@ function bindMade(wrapper: Wrapper, guardOf: (instance: object) => Guard | undef
     },
   });
   copyMetadata(metatype, wrapper.metatype);
+}
+
+/** Also where only what it overrides is guarded: it may call super. */
+function isGuarded(instance: object): boolean {
+  return guardedMethods(instance).length > 0 || overriddenOf(instance).length > 0;
 }
 
 /** Others read what decorators left on the class by asking for the metadata of `metatype`. */

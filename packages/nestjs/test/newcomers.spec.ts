@@ -118,10 +118,11 @@ describe('[L3] timers of @nestjs/schedule during the grace', () => {
     class Often {
       @SingleRun({ name: 'long', key: 'k' }) async long(): Promise<void> {
         isWorking = true;
-        await new Promise((resolve) => setTimeout(resolve, 600));
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
       }
-      @Interval(50) @SingleRun() async tick(): Promise<void> {}
-      @Interval(50) @Locked() async lock(): Promise<void> {}
+      @Interval(100) @SingleRun() async tick(): Promise<void> {}
+      @Interval(100) @Locked() async lock(): Promise<void> {}
+      @Cron('* * * * * *', { initialDelay: 200 }) @SingleRun() async delayed(): Promise<void> {}
     }
     const logger = new KeptLogger();
     const guard = GuardModule.forRoot(parts());

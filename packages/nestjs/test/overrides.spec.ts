@@ -1,7 +1,7 @@
 /** Overrides that lost their guard: a class may have no guarded method left, and is looked at all the same. */
 import { Locked, SingleRun } from '@guard/core';
 import { GuardReport, GuardTestingModule } from '@guard/nestjs';
-import { Injectable, type Type } from '@nestjs/common';
+import { Injectable, Scope, type Type } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { bootError, closeAll, KeptLogger, started } from './support/app.js';
 
@@ -65,6 +65,10 @@ test('[V19] one that no timer calls is told of, and super is guarded', async () 
   ]);
   const app = await started({ imports: imports() as never, providers: [Bare] });
   expect(await app.get(Bare).tidy()).toBe('bare and locked');
+  @Injectable({ scope: Scope.REQUEST })
+  class Short extends Bare {}
+  const other = await started({ imports: imports() as never, providers: [Short] });
+  expect(await (await other.resolve(Short)).tidy()).toBe('bare and locked');
 });
 
 test('[V19] one that is decorated by itself, or by a class between, is what it looks like', async () => {
