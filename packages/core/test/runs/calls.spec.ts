@@ -141,6 +141,25 @@ describe('a run without a key', () => {
     expect(second.value).toMatchObject({ value: 'second' });
   });
 
+  test('[S8] overlap after a wait is a recorded skip too, and a call that was skipped does not run later', async () => {
+    const [a, b] = [stage.process({ sweepInterval: '1s' }), stage.process({ sweepInterval: '1s' })];
+    const gate = new Gate();
+    let begun = 0;
+    const task = (guard: Guard) =>
+      guard.task('t', { wait: '500ms' }, () => ((begun += 1), gate.promise)) as () => Promise<unknown>;
+    const [callA, callB] = [task(a.guard), task(b.guard)];
+    await stage.clock.runUntil(Promise.all([a.guard.start(), b.guard.start()]));
+    const first = watch(callA());
+    await stage.clock.advance(100);
+    const second = watch(callB());
+    await stage.clock.advance(600);
+    expect(second.value).toMatchObject({ status: 'skipped', reason: 'overlap', run: { state: 'skipped' } });
+    gate.open();
+    await stage.clock.advance(10_000);
+    expect(first.settled).toBe(true);
+    expect(begun).toBe(1);
+  });
+
   test('a lock that no running run holds is no overlap: it is waited for, for one sweep interval', async () => {
     const { guard } = stage.process({ sweepInterval: '5s' });
     const holder = { label: 'somebody' };

@@ -262,7 +262,23 @@ describe('stores in trouble', () => {
   );
 });
 
+const FIRST_OF_TEN = '2026-01-01T00:00:10.000Z';
+
 describe('overlap', () => {
+  test('[B155] with a wait that is too short it is a skip as well, not a queue that grows', async () => {
+    const work = () => sleep(stage.clock, 15_000);
+    for (let node = 0; node < 2; node += 1) await stage.node({ every: '10s', wait: 1 }, { work });
+    await stage.clock.advance(600_000);
+    const states = await stage.states();
+    expect(states['pending']).toBeUndefined();
+    expect(states['completed']?.length).toBeGreaterThanOrEqual(29);
+    expect(states['skipped']?.length).toBeGreaterThanOrEqual(29);
+    const instants = stage.instants();
+    expect(instants).toEqual([...instants].sort((a, b) => a - b));
+    const skipped = await stage.record('t', '2026-01-01T00:00:20.000Z');
+    expect(skipped).toMatchObject({ reason: 'overlap', blockedBy: FIRST_OF_TEN });
+  });
+
   test('[B131] [B155] a run that is longer than the period is never overlapped, and what it covered is recorded', async () => {
     let running = 0;
     const work = async (): Promise<void> => {

@@ -9,6 +9,7 @@ import { type Admission, admit, type LeftAlone } from '../../machine/run-admissi
 import type { SkipReason } from '../../api/run.js';
 import type { Worker } from '../../machine/run-move.js';
 import type { StoredRun } from '../../machine/run-record.js';
+import type { Holder } from '../../port/lock-backend.js';
 import { GuardError } from '../../value/error.js';
 import { pause } from '../flight/pause.js';
 import { closedError } from '../lock/lock-errors.js';
@@ -186,22 +187,32 @@ class Entering {
       if (waits > 0) await this.reread();
       return this.leftAsItIs('running');
     }
-    const blockedBy = given === undefined ? await this.overlapping(outcome) : undefined;
-    if (blockedBy !== undefined) return this.skipped('overlap', blockedBy);
+    const overlap = given === undefined ? await this.overlap(outcome) : undefined;
+    if (overlap !== undefined) return overlap;
     // Nobody can say that a run holds it: a release on its way, a claim before its record, a node that died.
     const again = await this.claim(this.host.sweepIntervalMs);
     if (again.status === 'granted') return undefined;
     if (!this.mine) return this.left('busy');
+    // Meanwhile it may be a run that holds it: then nothing stays behind that would run later.
+    const later = given === undefined ? await this.overlap(again) : undefined;
+    if (later !== undefined) return later;
     return canGoOn ? this.left('pending') : this.skipped('busy');
   }
 
-  /** The key of the other run that holds the lock, if its record says that it is running. */
-  private async overlapping(busy: Busy): Promise<string | undefined> {
-    const key = busy.holder?.run;
+  /** Skipped, if the lock is held by another run whose record says that it is running. */
+  private async overlap(busy: Busy): Promise<Entry | undefined> {
     const { task, keyed } = this.terms.run;
-    if (key === undefined || keyed === true || key === this.stored?.run.key) return undefined;
+    if (keyed === true) return undefined;
+    const key = (busy.holder ?? (await this.holder()))?.run;
+    if (key === undefined || key === this.stored?.run.key) return undefined;
     const other = await this.host.book.get({ task, key });
-    return other?.run.state === 'running' ? key : undefined;
+    return other?.run.state === 'running' ? this.skipped('overlap', key) : undefined;
+  }
+
+  /** Who waited in a queue was not told for whom. */
+  private async holder(): Promise<Holder | undefined> {
+    const infos = await this.host.locks.inspect([this.lockKey]).catch(() => []);
+    return infos.find(({ held }) => held)?.holder;
   }
 
   private async skipped(reason: 'overlap' | 'busy', blockedBy?: string): Promise<Entry> {
