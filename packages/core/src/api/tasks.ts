@@ -56,7 +56,8 @@ export type Explanation = {
        * `not-scheduled`: the expression does not have it. `upcoming`: it has not come. `due`: it has come, and no node
        * has begun it yet. `paused`: the task is paused. `missed`, `was-paused`, `definition-changed`: it was passed
        * over, because no node that knows the task was up, by a pause, or by another expression. `before-first-sight`:
-       * nobody knew the task then. `forgotten`: it was settled, and its record is gone.
+       * nobody knew the task then. `forgotten`: it was settled, and its record is gone; or it was settled before the
+       * store's clock went back.
        */
       readonly verdict:
         | 'not-scheduled'
@@ -86,9 +87,12 @@ export interface TasksApi {
   resume(task: string): Promise<TaskView>;
   /** Runs a task that is registered here now, under its lock, whatever its schedule says and although it is paused. */
   runNow(task: string, input?: unknown): Promise<RunOutcome<unknown>>;
-  /** Asks for the occurrences of a window that have no record, by the schedule as it is now. Any started node runs them. */
+  /** Asks for the occurrences of a window that have no record, by the schedule in force. Any started node runs them. */
   backfill(task: string, options: BackfillOptions): Promise<Backfill>;
-  /** The next instants, by the schedule as it is now; a pause does not count. */
+  /**
+   * The next instants, by the schedule that is in force; a pause does not count. What was settled before the store's
+   * clock went back is left out: it does not run again.
+   */
   next(task: string, options?: NextOptions): Promise<readonly Date[]>;
   /** What became of an instant. */
   explain(task: string, instant: Date): Promise<Explanation>;

@@ -119,9 +119,14 @@ export class TaskDesk implements TasksApi {
     const { count = 5, after } = options;
     const max = whole('count', count, MAX_NEXT);
     const afterMs = after === undefined ? undefined : timeOf('after', after);
-    const { calendar } = await this.scheduled(task);
-    const fromMs = afterMs ?? (await this.host.time.now());
-    return listUpTo(calendar, fromMs, Infinity, max).map((ms) => new Date(ms));
+    const { calendar, record } = await this.scheduled(task);
+    const nowMs = await this.host.time.now();
+    const fromMs = afterMs ?? nowMs;
+    const gone = listUpTo(calendar, fromMs, nowMs, max);
+    // Where the store's clock went back, what lies up to the mark is settled, and will not come.
+    const comingMs = Math.max(fromMs, nowMs, record.lowWaterMarkMs ?? -Infinity);
+    const coming = listUpTo(calendar, comingMs, Infinity, max - gone.length);
+    return [...gone, ...coming].map((ms) => new Date(ms));
   }
 
   async explain(task: string, instant: Date): Promise<Explanation> {

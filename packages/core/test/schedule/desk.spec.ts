@@ -193,6 +193,21 @@ test('the next instants are told by any node, from the stored schedule where it 
   expect(await ask(admin, (tasks) => tasks.get('t'))).toMatchObject({ schedule: { text: 'every 7000ms' } });
 });
 
+test('[S7] after the clock of the store went back, what is settled is not announced again', async () => {
+  const node = await stage.node(MINUTES);
+  await stage.clock.advance(61_000);
+  const stored = await stage.store.task('default', 't');
+  const ahead = { ...stored!.record, lowWaterMarkMs: at(300).getTime(), writeId: 'ahead' };
+  expect(await stage.store.putTask('default', stored!.version, ahead)).not.toBeNull();
+  expect(seconds(await ask(node, (tasks) => tasks.next('t', { count: 2 })))).toEqual([360, 420]);
+  const after = at(0);
+  expect(seconds(await ask(node, (tasks) => tasks.next('t', { after, count: 3 })))).toEqual([60, 360, 420]);
+  const why = await ask(node, (tasks) => tasks.explain('t', at(240)));
+  expect(why).toMatchObject({ verdict: 'forgotten', text: expect.stringContaining('went back') as string });
+  expect(await ask(node, (tasks) => tasks.explain('t', at(360)))).toMatchObject({ verdict: 'upcoming' });
+  expect(await ask(node, (tasks) => tasks.explain('t', at(241)))).toMatchObject({ verdict: 'not-scheduled' });
+});
+
 describe('explain', () => {
   const verdictOf = async (node: Process, instant: Date): Promise<string> =>
     (await ask(node, (tasks) => tasks.explain('t', instant))).verdict;

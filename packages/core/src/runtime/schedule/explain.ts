@@ -44,7 +44,7 @@ async function withoutRecord(host: RunHost, question: Question, record: TaskReco
   };
   const { lowWaterMarkMs: markMs = -Infinity, paused, definition, planned = [], gaps = [] } = record;
   const scheduled = isInstant(calendar, instantMs);
-  if (instantMs > nowMs) {
+  if (instantMs > nowMs && (instantMs > markMs || !scheduled)) {
     return scheduled ? say('upcoming', 'has not come yet') : say('not-scheduled', 'is not in the schedule');
   }
   if (planned.some((one) => one.instantMs === instantMs)) return say('due', 'is about to be begun');
@@ -65,6 +65,11 @@ async function withoutRecord(host: RunHost, question: Question, record: TaskReco
   if (!scheduled) return say('not-scheduled', 'is not in the schedule');
   if (definition === undefined || instantMs <= definition.sinceMs)
     return say('before-first-sight', 'came before any node followed this schedule');
+  if (instantMs > nowMs)
+    return say(
+      'forgotten',
+      `is settled and does not run: the clock of the store went back from ${occurrenceKey(markMs)}`,
+    );
   return say('forgotten', 'was settled, and its record is gone');
 }
 
