@@ -4,7 +4,14 @@
  */
 import { type GuardedMethod, guardedMethods } from '@guard/core';
 import { isScheduledElsewhere } from './metadata.js';
-import type { Place } from './places.js';
+
+/** What is looked at of a provider. */
+interface Overriding {
+  readonly className: string;
+  readonly target: object;
+  /** As of `overriddenOf`. */
+  readonly overridden: readonly GuardedMethod[];
+}
 
 /** Guarded methods of the classes above that calls on `target` do not reach; of several with one name, the nearest. */
 export function overriddenOf(target: object): readonly GuardedMethod[] {
@@ -22,7 +29,7 @@ export function overriddenOf(target: object): readonly GuardedMethod[] {
 }
 
 /** Refused: a timer calls the override by itself, on every node. */
-export function unguardedTimers(place: Place): string[] {
+export function unguardedTimers(place: Overriding): string[] {
   return place.overridden
     .filter((method) => isOnTimer(method, place.target))
     .map(
@@ -32,7 +39,7 @@ export function unguardedTimers(place: Place): string[] {
 }
 
 /** Told: whoever calls it may know what it does. */
-export function unguardedOverrides(place: Place): string[] {
+export function unguardedOverrides(place: Overriding): string[] {
   return place.overridden
     .filter((method) => !isOnTimer(method, place.target))
     .map((method) => `${sentence(place, method)}: only what calls super.${String(method.key)}() is`);
@@ -43,7 +50,7 @@ function isOnTimer(method: GuardedMethod, target: object): boolean {
   return isScheduledElsewhere({ ...method, wrapper: undefined }, target);
 }
 
-function sentence({ className }: Place, { key }: GuardedMethod): string {
+function sentence({ className }: Overriding, { key }: GuardedMethod): string {
   return `${className}.${String(key)} overrides a method that is guarded, and is not`;
 }
 
