@@ -10,6 +10,8 @@ export interface TaskView {
   /** Every occurrence up to here is settled: it has a record, is being begun, or was passed over. */
   readonly settledUpTo: Date | undefined;
   readonly paused: { readonly note: string; readonly since: Date } | undefined;
+  /** Why the last pause was ended, where somebody said so. */
+  readonly resumed: { readonly note: string; readonly at: Date } | undefined;
 }
 
 /** Which instants to list. */
@@ -84,7 +86,7 @@ export interface TasksApi {
   /** No node begins an occurrence that is due from now on; what runs goes on, and calls run. */
   pause(task: string, options: { readonly note: string }): Promise<TaskView>;
   /** Occurrences are begun again. Those that fell into the pause are recorded as passed over, and never run. */
-  resume(task: string): Promise<TaskView>;
+  resume(task: string, options?: { readonly note: string }): Promise<TaskView>;
   /** Runs a task that is registered here now, under its lock, whatever its schedule says and although it is paused. */
   runNow(task: string, input?: unknown): Promise<RunOutcome<unknown>>;
   /** Asks for the occurrences of a window that have no record, by the schedule in force. Any started node runs them. */

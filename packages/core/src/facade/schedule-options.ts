@@ -4,7 +4,7 @@ import type { CatchUpPolicy } from '../machine/schedule.js';
 import type { TaskSchedule } from '../runtime/run/run-task.js';
 import { cronSeries, everySeries, type Series } from '../runtime/schedule/definition.js';
 import { parseDuration } from '../value/duration.js';
-import { GuardError, invalidArgument } from '../value/error.js';
+import { GuardError, invalidArgument, show } from '../value/error.js';
 import { fingerprint } from '../value/key.js';
 import { checkOptions } from '../value/options.js';
 
@@ -23,6 +23,20 @@ const MAX_CAUGHT_UP = 100;
  * @throws GuardError `invalid-argument`: an option is not what it should be, or contradicts another.
  */
 export function scheduleOf(
+  task: string,
+  options: ScheduleOptions & { readonly key?: unknown; readonly window?: unknown },
+): TaskSchedule | undefined {
+  try {
+    return readSchedule(task, options);
+  } catch (error) {
+    if (!GuardError.is(error, 'invalid-argument')) throw error;
+    // Of many tasks that are registered at boot, the message has to say which one is wrong.
+    const message = `${error.message.replace(/^\[[a-z-]+\] /, '')} (task ${show(task)})`;
+    throw new GuardError('invalid-argument', message, { cause: error });
+  }
+}
+
+function readSchedule(
   task: string,
   options: ScheduleOptions & { readonly key?: unknown; readonly window?: unknown },
 ): TaskSchedule | undefined {

@@ -32,6 +32,9 @@ import { noteOf } from './run-desk.js';
 const MAX_ROUNDS = 16;
 const MAX_NEXT = 100;
 const MAX_BACKFILL = 1_000;
+/** Beyond these a calendar has no answer, and nothing was ever due. */
+const FIRST_MS = 0;
+const LAST_MS = Date.UTC(3000, 0, 1);
 /** Records that are read, or written, at the same time. */
 const AT_ONCE = 16;
 
@@ -58,17 +61,19 @@ export class TaskDesk implements TasksApi {
   async pause(task: string, options: { readonly note: string }): Promise<TaskView> {
     const name = encodeKey('task', task);
     const note = noteOf('pause options', options, ['note']);
-    return this.changed(name, (record, nowMs) => ({
+    return this.changed(name, ({ resumed: _before, ...record }, nowMs) => ({
       ...record,
       paused: { note, sinceMs: record.paused?.sinceMs ?? nowMs },
     }));
   }
 
-  async resume(task: string): Promise<TaskView> {
+  async resume(task: string, options?: { readonly note: string }): Promise<TaskView> {
     const name = encodeKey('task', task);
+    const note = options === undefined ? undefined : noteOf('resume options', options, ['note']);
     return this.changed(name, (record, nowMs) => {
       if (record.paused === undefined) return record;
-      return resumed(record, record.definition && calendarOf(record.definition.text), nowMs);
+      const next = resumed(record, record.definition && calendarOf(record.definition.text), nowMs);
+      return note === undefined ? next : { ...next, resumed: { note, atMs: nowMs } };
     });
   }
 
@@ -92,13 +97,15 @@ export class TaskDesk implements TasksApi {
 
   async backfill(task: string, options: BackfillOptions): Promise<Backfill> {
     checkOptions('backfill options', options, ['from', 'to', 'limit', 'preview']);
-    const { limit = 100, preview = false } = options;
-    const fromMs = timeOf('from', options.from);
-    const toMs = timeOf('to', options.to);
+    const { from, to, limit = 100, preview = false } = (options ?? {}) as Partial<BackfillOptions>;
+    const fromMs = timeOf('from', from);
+    const toMs = timeOf('to', to);
+    if (fromMs > toMs) throw invalidArgument('from', occurrenceKey(fromMs), 'must not be later than to');
+    if (typeof preview !== 'boolean') throw invalidArgument('preview', preview, 'must be true or false');
     const max = whole('limit', limit, MAX_BACKFILL);
     const { name, calendar } = await this.scheduled(task);
     const nowMs = await this.host.time.now();
-    if (toMs > nowMs) throw invalidArgument('to', options.to, 'must not be later than now');
+    if (toMs > nowMs) throw invalidArgument('to', occurrenceKey(toMs), 'must not be later than now');
     const instants = listUpTo(calendar, fromMs - 1, toMs, max + 1);
     if (instants.length > max) {
       throw invalidArgument('limit', limit, 'must not be smaller than the number of instants in the window');
@@ -202,18 +209,23 @@ export class TaskDesk implements TasksApi {
   }
 }
 
-function viewOf({ task, definition, lowWaterMarkMs, paused }: TaskRecord): TaskView {
+function viewOf({ task, definition, lowWaterMarkMs, paused, resumed: ended }: TaskRecord): TaskView {
   return {
     task,
     schedule: definition && { text: definition.text, since: new Date(definition.sinceMs) },
     settledUpTo: lowWaterMarkMs === undefined ? undefined : new Date(lowWaterMarkMs),
     paused: paused && { note: paused.note, since: new Date(paused.sinceMs) },
+    resumed: ended && { note: ended.note, at: new Date(ended.atMs) },
   };
 }
 
 function timeOf(argument: string, value: unknown): number {
-  if (value instanceof Date && !Number.isNaN(value.getTime())) return value.getTime();
-  throw invalidArgument(argument, value, 'must be a Date');
+  if (!(value instanceof Date)) throw invalidArgument(argument, value, 'must be a Date');
+  const ms = value.getTime();
+  if (Number.isNaN(ms))
+    throw new GuardError('invalid-argument', `${argument} must be a valid Date, got one that is no time`);
+  if (ms >= FIRST_MS && ms <= LAST_MS) return ms;
+  throw invalidArgument(argument, value.toISOString(), 'must lie between the years 1970 and 3000');
 }
 
 function whole(argument: string, value: number, max: number): number {

@@ -45,6 +45,8 @@ export interface TaskRecord {
   /** No instant at or before this is ever planned again. */
   readonly lowWaterMarkMs?: number;
   readonly paused?: { readonly note: string; readonly sinceMs: number };
+  /** Why the last pause was ended, where somebody said so. */
+  readonly resumed?: { readonly note: string; readonly atMs: number };
   /** Pauses above the mark that are over, oldest first: whoever plans next settles what came before each of them. */
   readonly gaps?: readonly PauseGap[];
   readonly lastSuccessMs?: number;

@@ -95,7 +95,9 @@ describe('pause and resume', () => {
     await ask(admin, (tasks) => tasks.pause('t', { note: 'by hand' }));
     await stage.clock.advance(130_000);
     expect(stage.log).toEqual([]);
-    await ask(admin, (tasks) => tasks.resume('t'));
+    await expect(admin.guard.tasks.resume('t', { note: '' })).rejects.toThrow(/note must say why/);
+    const view = await ask(admin, (tasks) => tasks.resume('t', { note: 'all is well' }));
+    expect(view).toMatchObject({ paused: undefined, resumed: { note: 'all is well' } });
     await stage.clock.advance(60_000);
     expect(stage.instants()).toEqual([180]);
   });
@@ -177,6 +179,26 @@ describe('backfill', () => {
     await expect(tasks.backfill('t', { from: at(0), to: at(900) })).rejects.toThrow(/later than now/);
     await expect(tasks.backfill('t', { from: at(0), to: at(540), limit: 3 })).rejects.toThrow(/limit/);
     await expect(tasks.backfill('t', { from: 'x' as never, to: at(1) })).rejects.toThrow(/must be a Date/);
+    await expect(tasks.backfill('t', { from: at(9), to: at(1) })).rejects.toThrow(
+      /must not be later than to/,
+    );
+    await expect(tasks.backfill('t', undefined as never)).rejects.toThrow(/from must be a Date/);
+    const wrong = { from: at(0), to: at(540), preview: 'yes' as never };
+    await expect(tasks.backfill('t', wrong)).rejects.toThrow(/preview must be true or false/);
+  });
+
+  test('a date that is none, or lies where no calendar reaches, is named', async () => {
+    const { tasks } = (await stage.node(MINUTES)).guard;
+    await expect(tasks.explain('t', new Date('x'))).rejects.toThrow(/must be a valid Date/);
+    for (const ms of [-8.64e15, 8.64e15]) {
+      const date = new Date(ms);
+      for (const asked of [tasks.explain('t', date), tasks.next('t', { after: date })])
+        await expect(asked).rejects.toMatchObject({ code: 'invalid-argument' });
+    }
+    for (const year of ['1970', '2998']) {
+      const after = new Date(`${year}-01-01T00:00:00Z`);
+      expect(await ask(stage.processes[0]!, () => tasks.next('t', { after, count: 1 }))).toHaveLength(1);
+    }
   });
 });
 

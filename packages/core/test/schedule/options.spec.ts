@@ -32,6 +32,7 @@ test.each<[string, unknown, RegExp]>([
   const { guard, trips } = stage.process();
   const register = (): unknown => guard.task('t', options as TaskOptions<void>, () => 1);
   expect(register).toThrow(message);
+  expect(register).toThrow(/ \(task "t"\)$/);
   expect(register).toThrow(GuardError);
   expect([...trips.locks, ...trips.runs]).toEqual([]);
 });
