@@ -28,8 +28,10 @@ it('[S3] [S7] [L4] on Postgres and Redis each order is charged once, settled onc
   expect(output).toContain('The books are right.');
 
   await using books = await opened(url);
-  const count = async (what: string): Promise<number> =>
-    Number(((await books.db.query(`SELECT count(*) AS n FROM ${what}`)) as { n: string }[])[0]?.n);
+  const count = async (what: string): Promise<number> => {
+    const rows = await books.db.query<{ n: string }[]>(`SELECT count(*) AS n FROM ${what}`);
+    return Number(rows[0]?.n);
+  };
   expect(await count(`charge WHERE "order" = 'order-1'`)).toBe(1);
   expect(await count('settlement')).toBe(
     await count('(SELECT DISTINCT instant FROM settlement) AS instants'),

@@ -1,5 +1,5 @@
 /** Calls for runs, on one node and on several: what happens once, what is skipped, and why. */
-import { currentLock, currentRun, GuardError, type Run } from '@guard/core';
+import { currentLock, currentRun, type Guard, GuardError, type Run } from '@guard/core';
 import { Gate, Stage, sleep, watch } from './stage.js';
 
 let stage: Stage;

@@ -35,10 +35,13 @@ async function notBootstrapped(): Promise<string> {
     .setLogger(false as never)
     .compile();
   const guard = module.get<Guard>(getGuardToken());
-  const message = await module.init().catch(({ message }: Error) => message);
+  const message = await module.init().then(
+    () => 'initialised',
+    (error: Error) => error.message,
+  );
   const { state } = guard.health();
   await guard.close();
-  return `${String(message)}: ${state}, ${guard.health().state}`;
+  return `${message}: ${state}, ${guard.health().state}`;
 }
 
 function withProvider(provider: Provider): ModuleMetadata {
