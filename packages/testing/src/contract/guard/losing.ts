@@ -136,7 +136,7 @@ export const losingCases: readonly GuardCase[] = [
         while (stage.time.now() < endMs) {
           const lock = p.enter(await p.guard.acquire('ctr', { ttl, wait: 600_000 }));
           const value = read(lock.token);
-          await p.sleep(stage.random.integer(0, ttl * 0.3));
+          await p.sleep(stage.random.integer(0, Math.round(ttl * 0.3)));
           write(value + 1, lock.token);
           p.look(lock);
           p.exit(lock);
@@ -147,7 +147,7 @@ export const losingCases: readonly GuardCase[] = [
       while (stage.time.now() < endMs) {
         const victim = processes[stage.random.integer(0, 4)]!;
         victim.pause();
-        await stage.pass(stage.random.integer(0, ttl * 3));
+        await stage.pass(stage.random.integer(0, Math.round(ttl * 3)));
         await victim.resume();
         await stage.pass(ttl / 2);
       }
@@ -166,7 +166,7 @@ export const losingCases: readonly GuardCase[] = [
       const keys = Array.from({ length: stage.amount(50, 50, 10) }, (_, n) => `many ${n}`);
       const locks = await stage.until(Promise.all(keys.map((key) => p1!.guard.acquire(key, { ttl }))));
       for (const lock of locks) p1!.enter(lock);
-      const half = (): number => stage.random.integer(ttl * 0.015, ttl * 0.115);
+      const half = (): number => stage.random.integer(Math.ceil(ttl * 0.015), Math.floor(ttl * 0.115));
       p1!.locks.plan.play({ type: 'delay', requestMs: half, replyMs: half });
       const endMs = stage.time.now() + stage.amount(60_000, 60_000, 3_000);
       let swallowed = 0;
