@@ -10,6 +10,12 @@ export function onMariadb(options: MariadbOptions = {}): { readonly server: SqlS
   beforeAll(async () => {
     server = await startMariadb(options);
   }, 60_000);
+  // One was seen to end by itself in the middle of a busy run; then one case fails, and not all that come after it.
+  beforeEach(async () => {
+    if (server === undefined || server.source !== 'program' || server.pid !== undefined) return;
+    console.warn('mariadbd ended by itself, and is started again');
+    await server.restart({ keepData: true });
+  }, 60_000);
   afterAll(() => server?.stop());
   return {
     get server() {
