@@ -7,7 +7,16 @@ import { type CatchUp, fingerprint } from '@guard/core';
 import type { SeededRandom } from '@guard/testing';
 import { Cluster, type ClusterOptions } from './cluster.js';
 import * as judge from './judge.js';
-import { DOWN_MS, judgeDown, type DownFigures, PERIOD_MS, MANY, MANY_MS, POLICIES } from './down.js';
+import {
+  DOWN_MS,
+  judgeDown,
+  type DownFigures,
+  isMadeUpFor,
+  PERIOD_MS,
+  MANY,
+  MANY_MS,
+  POLICIES,
+} from './down.js';
 import { openStore, type SoakStore } from './store.js';
 
 /** What a scene is played with. */
@@ -135,8 +144,7 @@ async function down(input: SceneInput): Promise<SceneResult> {
     await Promise.all([0, 0].map((skewMs) => cluster.start(skewMs)));
     await settled(async () => {
       const records = await Promise.all(tasks.map(({ name }) => cluster.records(name)));
-      const summaries = records.every((runs) => runs.some(({ state }) => state === 'expired'));
-      return summaries || records[2]!.filter(({ state }) => state === 'completed').length >= 2;
+      return isMadeUpFor(new Map(tasks.map(({ name }, place) => [name, records[place]!])));
     });
     await sleep(2 * SWEEP_MS);
     await cluster.end();
