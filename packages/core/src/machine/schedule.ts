@@ -131,8 +131,24 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
   const lastPassed = chosen[0] === undefined ? newest : latestUpTo(calendar, chosen[0] - 1, markMs);
   const summary =
     lastPassed === undefined ? undefined : summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed');
-  const next = { ...baseOf(look), lowWaterMarkMs: newest, ...(summary === undefined ? {} : { summary }) };
+  const next = {
+    ...baseOf(look),
+    lowWaterMarkMs: newest,
+    ...(summary === undefined ? {} : { summary }),
+    ...(isOnTime && lastPassed === undefined ? {} : caughtUp(schedule, chosen, newest, lastPassed)),
+  };
   return write(look, next, runs);
+}
+
+/** From which instant on missed ones are made up for: what waits with a record since before it is passed over too. */
+function caughtUp(
+  { catchUp }: Schedule,
+  chosen: readonly number[],
+  newest: number,
+  lastPassed: number | undefined,
+): Pick<TaskRecord, 'caughtUpFromMs'> {
+  if (catchUp.mode === 'all' && lastPassed === undefined) return {};
+  return { caughtUpFromMs: chosen[0] ?? newest + 1 };
 }
 
 /**

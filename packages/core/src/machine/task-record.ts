@@ -49,6 +49,8 @@ export interface TaskRecord {
   readonly resumed?: { readonly note: string; readonly atMs: number };
   /** Pauses above the mark that are over, oldest first: whoever plans next settles what came before each of them. */
   readonly gaps?: readonly PauseGap[];
+  /** Where `catchUp` began when it last had to choose: what waits with a record since before it is not run any more. */
+  readonly caughtUpFromMs?: number;
   readonly lastSuccessMs?: number;
   /** The wish that wrote this: a `putTask` whose answer was lost is settled by reading the record back (S4). */
   readonly writeId?: string;

@@ -4,6 +4,7 @@
  */
 import type { RunOutcome, SkipReason } from '../../api/run.js';
 import type { RunRecord, StoredRun } from '../../machine/run-record.js';
+import { beginUntilMs } from '../../machine/waiting.js';
 import { GuardError, type GuardErrorCode } from '../../value/error.js';
 import { ActiveRun } from './active-run.js';
 import { closedError } from '../lock/lock-errors.js';
@@ -269,10 +270,12 @@ export class RunEngine {
       given,
       sweeping: true,
       canGoOn: true,
+      beginUntilMs: beginUntilMs(given.run, task.schedule?.catchUp),
     };
   }
 
-  private async claimFor(run: RunRecord, task: TaskDefinition): Promise<HeldLock | undefined> {
+  /** The lock of a run, for one sweep interval at most. */
+  async claimFor(run: RunRecord, task: TaskDefinition): Promise<HeldLock | undefined> {
     const { ttlMs } = task.policy;
     const outcome = await this.host.locks.claim({
       key: lockKeyOf(this.host.namespace, run),

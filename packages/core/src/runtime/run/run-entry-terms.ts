@@ -4,6 +4,7 @@ import type { Admission, Asker } from '../../machine/run-admission.js';
 import type { NewRun, RunMove, Worker } from '../../machine/run-move.js';
 import type { RunFault, RunRecord, StoredRun } from '../../machine/run-record.js';
 import { afterCrash } from '../../machine/run.js';
+import { GuardError } from '../../value/error.js';
 import type { HeldLock } from '../lock/lock-service.js';
 import type { RunHost } from './run-host.js';
 import { crashPolicy, type RunPolicy } from './run-task.js';
@@ -26,6 +27,8 @@ export interface EntryTerms {
   readonly sweeping?: boolean;
   /** When a record that is created here was due; what is late can expire. Default: now. */
   readonly availableAtMs?: number;
+  /** By the run store's clock: a lock that comes later than this begins nothing here, and the record waits. */
+  readonly beginUntilMs?: number | undefined;
   /** Somebody can go on with it later: it is registered, or has a key that another call can name. */
   readonly canGoOn: boolean;
 }
@@ -74,4 +77,9 @@ export function moveFor(
     case 'reopen':
       return { type: 'reopen', ...input };
   }
+}
+
+/** A fault as the reason of a skip. */
+export function codeOf(error: unknown): string {
+  return GuardError.is(error) ? error.code : 'error';
 }

@@ -15,7 +15,7 @@ import { pause } from '../flight/pause.js';
 import { closedError } from '../lock/lock-errors.js';
 import type { ClaimOutcome, HeldLock } from '../lock/lock-service.js';
 import { runCompensation } from './run-compensation.js';
-import { askerOf, CRASH, type Entry, type EntryTerms, moveFor } from './run-entry-terms.js';
+import { askerOf, codeOf, CRASH, type Entry, type EntryTerms, moveFor } from './run-entry-terms.js';
 import { emit, lockKeyOf, type RunHost, tellEnd, workerUnder } from './run-host.js';
 
 /** How often a record may move under somebody who tries to get hold of it. */
@@ -88,7 +88,8 @@ class Entering {
   }
 
   private async create(): Promise<StoredRun> {
-    const start = this.lock !== undefined || this.unguarded ? { start: this.worker() } : {};
+    const begins = this.unguarded || (this.lock !== undefined && !this.cameLate());
+    const start = begins ? { start: this.worker() } : {};
     const { run, availableAtMs } = this.terms;
     const due = availableAtMs === undefined ? {} : { availableAtMs };
     const answer = await this.host.book.create({ type: 'create', run, ...due, ...start });
@@ -142,6 +143,7 @@ class Entering {
     if (this.unguarded && act === 'take-over') return this.left('running');
     // Waiting may have taken long: what was right before it is judged again after it.
     if (this.lock === undefined && !this.unguarded) return this.take(act === 'take-over');
+    if (this.cameLate()) return this.left('pending');
     // The old attempt of this very node has not settled: no new one before that.
     if (this.host.active.has(stored.run)) return this.left('running');
     const goOn = (): boolean => this.lock === undefined || this.lock.isHeld();
@@ -245,6 +247,10 @@ class Entering {
     return entry;
   }
 
+  private cameLate(): boolean {
+    return this.lock !== undefined && this.host.time.estimate() > (this.terms.beginUntilMs ?? Infinity);
+  }
+
   private async claim(waitMs: number): Promise<ClaimOutcome> {
     const { policy, run } = this.terms;
     const { locks, stopSignal: signal } = this.host;
@@ -288,8 +294,4 @@ class Entering {
   private left(reason: SkipReason): Entry {
     return { entered: false, reason, stored: this.stored };
   }
-}
-
-function codeOf(error: unknown): string {
-  return GuardError.is(error) ? error.code : 'error';
 }

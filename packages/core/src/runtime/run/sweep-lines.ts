@@ -3,30 +3,102 @@
  * sweep. So a sweep goes through them as one line for each task, and only the head of a line can be overdue.
  */
 import type { RunRecord, StoredRun } from '../../machine/run-record.js';
+import { isUnbegun, passedInLine } from '../../machine/waiting.js';
 import type { Clock } from '../../port/clock.js';
 import type { RunEngine } from './run-engine.js';
-import type { RunHost } from './run-host.js';
+import { emit, type RunHost } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
+
+const PAGE = 100;
 
 /** Runs of one task, oldest first. */
 export interface Line {
   readonly line: readonly StoredRun[];
   readonly task: TaskDefinition;
-  /** This node made them. */
-  readonly mine?: boolean;
+  /** Keys of those that this node made. */
+  readonly mine?: ReadonlySet<string>;
+  /** More of them wait than there are here. */
+  readonly isCut?: boolean;
 }
 
-/** Goes through a line. Where a run does not get its lock none behind it is tried: a later sweep goes on with them. */
-export async function goThrough(host: RunHost, engine: RunEngine, { line, task, mine }: Line): Promise<void> {
+/**
+ * Goes through a line. Where a run does not get its lock none behind it is tried: a later sweep goes on with them.
+ * Never rejects: faults are events.
+ */
+export async function goThrough(host: RunHost, engine: RunEngine, asked: Line): Promise<void> {
+  const { task, mine } = asked;
+  const line = await passedOver(host, engine, asked).catch((error: unknown) => {
+    emit(host, 'error', { error, during: `what waits of ${task.name}` });
+    return [];
+  });
   for (const stored of line) {
-    if (host.stopSignal.aborted || !(await engine.adopt(stored, task, mine))) return;
+    if (host.stopSignal.aborted) return;
+    if (!(await engine.adopt(stored, task, mine?.has(stored.run.key)))) return;
   }
+}
+
+/** The line with what this node made, and with what waits of the task since before. */
+export async function withWaiting(
+  host: RunHost,
+  task: TaskDefinition,
+  made: readonly StoredRun[],
+): Promise<Line> {
+  const { book, namespace, sweepIntervalMs: overdueMs } = host;
+  const query = { tasks: [task.name], overdueMs, limit: PAGE };
+  const mine = new Set(made.map(({ run }) => run.key));
+  const { runs, cursor } = await book.asked((store) => store.due(namespace, query));
+  const others = runs.filter((stored) => isWaiting(stored.run) && !mine.has(stored.run.key));
+  return { line: sorted([...others, ...made]), task, mine, isCut: cursor !== undefined };
+}
+
+/**
+ * What is left of a line when `catchUp` has judged it: the rest has expired. That is done under the lock of the task,
+ * so it says nothing while nobody can have that lock, and whoever waits for its turn in the lock's queue has had it.
+ */
+async function passedOver(
+  host: RunHost,
+  engine: RunEngine,
+  { line, task, isCut }: Line,
+): Promise<readonly StoredRun[]> {
+  const { schedule } = task;
+  const first = line.find(({ run }) => isUnbegun(run));
+  if (schedule === undefined || first === undefined) return line;
+  const { book, namespace, time } = host;
+  const record = (await book.asked((store) => store.task(namespace, task.name)))?.record;
+  const { caughtUpFromMs } = record ?? {};
+  const passed = passedInLine(line, { catchUp: schedule.catchUp, nowMs: await time.now(), caughtUpFromMs });
+  if (passed.length === 0) return line;
+  const lock = await engine.claimFor(first.run, task);
+  if (lock === undefined) return [];
+  try {
+    const move = { type: 'expire', reason: 'missed' } as const;
+    for (const stored of passed) {
+      if (host.stopSignal.aborted || !lock.isHeld()) return [];
+      const moved = await book.move(stored, move);
+      if (moved.status === 'moved') emit(host, 'run-expired', { run: moved.stored.run });
+    }
+  } finally {
+    await lock.release();
+  }
+  // Which of them are the newest is known only where all that wait are here.
+  return isCut ? [] : line.filter((stored) => !passed.includes(stored));
+}
+
+/** Whether a run waits for its turn in the line of its task. */
+function isWaiting({ state, scheduledForMs, keyed }: RunRecord): boolean {
+  return state === 'pending' && scheduledForMs !== undefined && keyed !== true;
+}
+
+function sorted(line: readonly StoredRun[]): readonly StoredRun[] {
+  return [...line].sort((a, b) => (a.run.scheduledForMs ?? 0) - (b.run.scheduledForMs ?? 0));
 }
 
 /** The lines of one sweep. */
 export class Lines {
   private readonly waiting = new Map<string, StoredRun[]>();
   private readonly busy = new Set<string>();
+  /** More runs wait than one sweep looks at. */
+  isCut = false;
 
   /** Somebody works on this run. */
   runs(run: RunRecord): void {
@@ -36,7 +108,7 @@ export class Lines {
   /** Puts a run into its line; `false`: it needs none. */
   takes(stored: StoredRun): boolean {
     const { run } = stored;
-    if (run.state !== 'pending' || run.scheduledForMs === undefined || run.keyed === true) return false;
+    if (!isWaiting(run)) return false;
     const line = this.waiting.get(run.task);
     if (line === undefined) this.waiting.set(run.task, [stored]);
     else line.push(stored);
@@ -54,10 +126,7 @@ export class Lines {
 
   /** Each line, oldest instant first. */
   sorted(): readonly (readonly [task: string, line: readonly StoredRun[]])[] {
-    const instantOf = ({ run }: StoredRun): number => run.scheduledForMs ?? 0;
-    return [...this.waiting].map(([task, line]) => {
-      return [task, line.sort((a, b) => instantOf(a) - instantOf(b))] as const;
-    });
+    return [...this.waiting].map(([task, line]) => [task, sorted(line)] as const);
   }
 }
 

@@ -99,6 +99,7 @@ export class Sweep {
       cursor = found.cursor;
       if (cursor === undefined || this.adopted.size >= MAX_ADOPTED) break;
     }
+    lines.isCut = cursor !== undefined;
     await this.serve(lines);
   }
 
@@ -143,7 +144,8 @@ export class Sweep {
       const lineName = joinParts([name]);
       if (this.adopted.has(lineName)) continue;
       if (this.adopted.size >= MAX_ADOPTED) return;
-      this.adopting(lineName, goThrough(this.host, this.engine, { line: [head, ...rest], task }));
+      const { isCut } = lines;
+      this.adopting(lineName, goThrough(this.host, this.engine, { line: [head, ...rest], task, isCut }));
     }
     this.heads.keep(lines);
   }

@@ -79,6 +79,11 @@ const WHY = {
   'definition-changed': 'was passed over: the schedule was changed',
 } as const;
 
+const EXPIRED: Readonly<Record<string, string>> = {
+  startingDeadline: 'older than the startingDeadline',
+  missed: 'it could not begin in time, and catchUp passed it over',
+};
+
 /** The record of what was passed over that covers the instant. */
 async function passedOver(
   host: RunHost,
@@ -122,7 +127,7 @@ function sentence(run: RunRecord): string {
     case 'on-hold':
       return `waits for a person since ${occurrenceKey(run.sinceMs)} (${run.reason})`;
     case 'expired':
-      return `was not run (${run.reason === 'startingDeadline' ? 'older than the startingDeadline' : run.reason})`;
+      return `was not run (${EXPIRED[run.reason] ?? run.reason})`;
     case 'skipped':
       return `was skipped: ${run.reason}${run.blockedBy === undefined ? '' : ` with ${run.blockedBy}`}`;
   }

@@ -5,11 +5,12 @@
  */
 import { occurrenceKey, type PassedSummary, type Planned, summaryKey } from '../../machine/task-record.js';
 import type { StoredRun } from '../../machine/run-record.js';
+import { ON_TIME_MS } from '../../machine/schedule.js';
 import { elapsed, type Instant } from '../../value/instant.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition } from '../run/run-task.js';
-import { goThrough } from '../run/sweep-lines.js';
+import { goThrough, withWaiting } from '../run/sweep-lines.js';
 
 /** A node that stood still for so long after it planned something leaves it to the others. */
 const STALE_PLAN_MS = 60_000;
@@ -61,7 +62,7 @@ export class Occurrences {
     await this.backlog(runs);
   }
 
-  /** Makes the records of instants, and goes through those that nobody has begun. */
+  /** Makes the records of instants, and goes through them and whatever waits since before. */
   async backlog(runs: readonly Planned[]): Promise<void> {
     const created: StoredRun[] = [];
     for (const planned of runs) {
@@ -74,7 +75,7 @@ export class Occurrences {
       if (answer.created) created.push(answer.stored);
     }
     const { host, engine, task } = this;
-    void goThrough(host, engine, { line: created, task, mine: true });
+    if (created.length > 0) void goThrough(host, engine, await withWaiting(host, task, created));
   }
 
   private enter(planned: Planned): void {
@@ -83,7 +84,10 @@ export class Occurrences {
     const run = this.runOf(planned);
     const { policy } = task;
     const availableAtMs = instantMs + this.offsetMs;
-    const terms = { run, policy, waitMs: policy.waitMs, canGoOn: true, availableAtMs };
+    const { waitMs, startingDeadlineMs = Infinity } = policy;
+    // Later than that its lock was not to be had: whoever finds it waiting lets `catchUp` decide.
+    const beginUntilMs = availableAtMs + Math.min(ON_TIME_MS + waitMs, startingDeadlineMs);
+    const terms = { run, policy, waitMs, canGoOn: true, availableAtMs, beginUntilMs };
     this.entering.add(instantMs);
     const begun = engine.begin(terms, task, (entry) => {
       this.entering.delete(instantMs);
