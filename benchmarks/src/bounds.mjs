@@ -1,4 +1,6 @@
-// How much each scenario plays: `quick` for a look within a minute for one backend, `full` for figures to quote.
+// How much each scenario plays: `quick` for a look within a minute for one backend, `full` for figures to quote. What is
+// not compiled yet, or a core that slept a moment ago, would be most of a short sample: so before anything is measured a
+// contender works for `warmMs`, and before each sample for `settleMs`.
 export function boundsOf(quick, { sampleFactor = 1, handoverFactor = 1 }) {
   if (!quick) return FULL;
   const contention = QUICK.contention.map((each) => ({ ...each, forMs: each.forMs * handoverFactor }));
@@ -10,11 +12,13 @@ const THINK_MS = 10;
 const QUICK = {
   quick: true,
   rounds: 5,
-  pairMs: 25,
+  warmMs: 250,
+  settleMs: 10,
+  pairMs: 30,
   concurrency: [1, 8, 64, 256],
   contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 160 }],
   expiry: { rounds: 1, ttlMs: 600 },
-  hold: { rounds: 1, ttlMs: 2_000, sizes: [100, 10_000] },
+  hold: { rounds: 1, ttlMs: 1_500, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 80, concurrency: 16 },
   start: { rounds: 5 },
 };
@@ -22,6 +26,8 @@ const QUICK = {
 const FULL = {
   quick: false,
   rounds: 5,
+  warmMs: 1_000,
+  settleMs: 50,
   pairMs: 600,
   concurrency: [1, 8, 64, 256],
   contention: [

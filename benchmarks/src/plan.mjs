@@ -4,7 +4,7 @@ import { loadBackend } from './backends/load.mjs';
 import { hasPeers } from './backends/peers.mjs';
 import { SCENARIOS } from './scenarios.mjs';
 
-export const BACKENDS = ['memory', 'sqlite', 'postgres', 'redis', 'etcd', 'etcd-cluster'];
+export const BACKENDS = ['memory', 'sqlite', 'postgres', 'mariadb', 'redis', 'etcd', 'etcd-cluster'];
 /** Until servers are up, and after the last scenario. */
 const AROUND_MS = 1_500;
 

@@ -51,13 +51,13 @@ export class Stage {
 }
 
 /**
- * Contenders whose definition lets them take part. `tuned`: other settings of a peer, for contention; `slow`: scenarios
- * that it plays in a full run alone, as all that are tuned.
+ * Contenders whose definition lets them take part. `tuned`: scenarios in which other settings of a peer are
+ * compared as well; `slow`: those that it plays in a full run alone, as all that are tuned.
  */
 export function namesOf({ contenders, bounds }, scenario, takesPart = () => true) {
   return Object.keys(contenders).filter((name) => {
     const each = contenders[name];
-    if (each.tuned && (bounds.quick || scenario !== 'contention')) return false;
+    if (each.tuned && (bounds.quick || !each.tuned.includes(scenario))) return false;
     if (bounds.quick && each.slow?.includes(scenario)) return false;
     return (each.only?.includes(scenario) ?? true) && takesPart(each);
   });

@@ -3,13 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Etcd3, EtcdLockFailedError } from 'etcd3';
-import { kvRuns } from '@guard/core';
-import { etcdLocks, etcdState } from '@guard/etcd';
-import { startEtcd } from '@guard/testing/servers';
 import { guardContender, guardRunner, lockRunner, TTL_MS } from './guard.mjs';
-
-const RETRY_MS = 100;
 
 export const etcd = {
   name: 'etcd',
@@ -28,28 +22,34 @@ export const etcd = {
 export const contenders = {
   guard: guardContender(openLocks),
   raw: { waits: false, open: openRaw },
-  etcd3: { waits: true, holds: true, renews: true, mostLocks: 1_000, open: openEtcd3 },
+  etcd3: { waits: true, holds: true, renews: true, mostLocks: 1_000, open: openEtcd3({ retryMs: 100 }) },
+  'etcd3, retry 10 ms': { waits: true, tuned: ['contention'], open: openEtcd3({ retryMs: 10 }) },
   etcdctl: { waits: true, needs: 'etcdctl', most: 16, open: openEtcdctl },
 };
 
 export const runners = {
   guard: guardRunner(async (address) => {
-    const client = connect(address);
+    const { kvRuns } = await import('@guard/core');
+    const { etcdLocks, etcdState } = await import('@guard/etcd');
+    const client = await connect(address);
     return { locks: etcdLocks(client), runs: kvRuns(etcdState(client)), close: async () => client.close() };
   }),
   'guard, lock alone': lockRunner(openLocks),
 };
 
 async function openLocks(address) {
-  const client = connect(address);
+  const { etcdLocks } = await import('@guard/etcd');
+  const client = await connect(address);
   return { locks: etcdLocks(client), close: async () => client.close() };
 }
 
-function connect({ urls }) {
+async function connect({ urls }) {
+  const { Etcd3 } = await import('etcd3');
   return new Etcd3({ hosts: [...urls] });
 }
 
 async function startServer({ nodes = 1 } = {}) {
+  const { startEtcd } = await import('@guard/testing/servers');
   const group = await startEtcd({ nodes });
   const [first] = group.nodes;
   const address = { urls: [...group.urls] };
@@ -98,7 +98,7 @@ async function changeLeader(group) {
 }
 
 async function openRaw(address) {
-  const client = connect(address);
+  const client = await connect(address);
   const { ID } = await client.leaseClient.leaseGrant({ TTL: 3_600 });
   const pair = async (key, work) => {
     const name = Buffer.from(`raw/${key}`);
@@ -113,32 +113,33 @@ async function openRaw(address) {
   return { pair };
 }
 
-/** Its lock never waits: whoever finds it taken asks again after 100 ms. It tells nobody that it is lost. */
-async function openEtcd3(address) {
-  const client = connect(address);
-  const acquire = async (key, ttlMs) => {
-    for (;;) {
-      try {
-        return await client
-          .lock(`etcd3/${key}`)
-          .ttl(Math.ceil(ttlMs / 1_000))
-          .acquire();
-      } catch (error) {
-        if (!(error instanceof EtcdLockFailedError)) throw error;
-        await pause(RETRY_MS);
+/** Its lock never waits: whoever finds it taken asks again after a while. It tells nobody that it is lost. */
+function openEtcd3({ retryMs }) {
+  return async (address) => {
+    const { EtcdLockFailedError } = await import('etcd3');
+    const client = await connect(address);
+    const acquire = async (key, ttlMs) => {
+      for (;;) {
+        try {
+          const lock = client.lock(`etcd3/${key}`).ttl(Math.ceil(ttlMs / 1_000));
+          return await lock.acquire();
+        } catch (error) {
+          if (!(error instanceof EtcdLockFailedError)) throw error;
+          await pause(retryMs);
+        }
       }
-    }
+    };
+    const pair = async (key, work) => {
+      const lock = await acquire(key, TTL_MS);
+      await work();
+      await lock.release();
+    };
+    const hold = async (key, { ttlMs }) => {
+      const lock = await acquire(key, ttlMs);
+      return { isHeld: () => true, release: () => lock.release() };
+    };
+    return { pair, hold };
   };
-  const pair = async (key, work) => {
-    const lock = await acquire(key, TTL_MS);
-    await work();
-    await lock.release();
-  };
-  const hold = async (key, { ttlMs }) => {
-    const lock = await acquire(key, ttlMs);
-    return { isHeld: () => true, release: () => lock.release() };
-  };
-  return { pair, hold };
 }
 
 /** A process for each lock: it prints its key when it has the lock, and lets go when it is asked to end. */
@@ -163,7 +164,7 @@ async function openEtcdctl({ urls }) {
 
 /** How long a put takes to arrive at a watch after two idle milliseconds. */
 async function watchFloor(address) {
-  const [from, to] = [connect(address), connect(address)];
+  const [from, to] = [await connect(address), await connect(address)];
   const watch = await to.watch().key('floor').create();
   const times = [];
   for (let n = 0; n < 40; n += 1) {

@@ -1,5 +1,5 @@
-// Guard as a contender: the same on every backend, as an application would use it.
-import { bindGuard, createGuard, SingleRun } from '@guard/core';
+// Guard as a contender: the same on every backend, as an application would use it. It is imported by the process that
+// plays it, and by no other: a run starts dozens of processes, and each waits for what it imports.
 
 const WAIT_MS = 120_000;
 export const TTL_MS = 30_000;
@@ -11,6 +11,7 @@ export function guardContender(openLocks) {
     holds: true,
     renews: true,
     open: async (address, options = {}) => {
+      const { createGuard } = await import('@guard/core');
       const { locks, close } = await openLocks(address, options);
       const guard = createGuard({ locks, namespace: 'bench' });
       return {
@@ -51,9 +52,10 @@ export function guardRunner(openStores) {
     compares:
       'a method under @SingleRun with a new key: run record, lock, work, result; done when the record says so',
     open: async (address, options = {}) => {
+      const { bindGuard, createGuard, SingleRun } = await import('@guard/core');
       const { locks, runs, close } = await openStores(address, options);
       const guard = createGuard({ locks, runs, namespace: 'bench' });
-      const job = new Job();
+      const job = jobUnder(SingleRun);
       bindGuard(job, guard);
       const pair = (key, work) => job.once(key, work);
       return {
@@ -73,13 +75,15 @@ export function lockRunner(openLocks) {
   return { ...guardContender(openLocks), compares: 'the same work under a lock alone, without a record' };
 }
 
-class Job {
-  async once(_key, work) {
-    await work();
+/** Decorated by hand: this file is not compiled. */
+function jobUnder(SingleRun) {
+  class Job {
+    async once(_key, work) {
+      await work();
+    }
   }
+  const method = Object.getOwnPropertyDescriptor(Job.prototype, 'once');
+  const decorate = SingleRun({ name: 'bench', key: (key) => key });
+  Object.defineProperty(Job.prototype, 'once', decorate(Job.prototype, 'once', method) ?? method);
+  return new Job();
 }
-
-// Decorated by hand: this file is not compiled.
-const method = Object.getOwnPropertyDescriptor(Job.prototype, 'once');
-const decorate = SingleRun({ name: 'bench', key: (key) => key });
-Object.defineProperty(Job.prototype, 'once', decorate(Job.prototype, 'once', method) ?? method);

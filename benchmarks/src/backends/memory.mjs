@@ -1,5 +1,4 @@
 // In memory, one process: Guard, its bare backend, and two libraries.
-import { kvRuns, memoryLocks, memoryState } from '@guard/core';
 import { guardContender, guardRunner, lockRunner, TTL_MS } from './guard.mjs';
 import { peer } from './peers.mjs';
 
@@ -36,15 +35,20 @@ export const contenders = {
 };
 
 export const runners = {
-  guard: guardRunner(async () => ({ ...(await openLocks()), runs: kvRuns(memoryState()) })),
+  guard: guardRunner(async () => {
+    const { kvRuns, memoryState } = await import('@guard/core');
+    return { ...(await openLocks()), runs: kvRuns(memoryState()) };
+  }),
   'guard, lock alone': lockRunner(openLocks),
 };
 
 async function openLocks() {
+  const { memoryLocks } = await import('@guard/core');
   return { locks: memoryLocks(), close: async () => undefined };
 }
 
 async function openRaw() {
+  const { memoryLocks } = await import('@guard/core');
   const locks = memoryLocks();
   let claims = 0;
   const terms = { ttlMs: TTL_MS, ticketTtlMs: 6_000, wait: false, session: 'raw', holder: { label: 'raw' } };

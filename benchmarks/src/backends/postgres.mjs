@@ -3,12 +3,8 @@
 // Verrou on Knex.
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
-import { startPostgres, startRedis } from '@guard/testing/servers';
-import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { guardContender, guardRunner, lockRunner } from './guard.mjs';
 import { peer } from './peers.mjs';
-import { openLocks as openRedisLocks } from './redis.mjs';
 import { dbos, graphile, pgBoss } from './runners.mjs';
 import { verrouOn } from './verrou-knex.mjs';
 
@@ -27,10 +23,7 @@ export const postgres = {
 };
 
 export const contenders = {
-  guard: guardContender(async (address, options) => {
-    const source = await connect(address, options);
-    return { locks: typeormLocks(source), close: () => source.destroy() };
-  }),
+  guard: guardContender(openLocks),
   raw: { waits: false, open: openRaw },
   advisory: { waits: true, holds: true, renews: true, mostLocks: 100, open: openAdvisory },
   verrou: {
@@ -45,32 +38,41 @@ export const contenders = {
 
 export const runners = {
   guard: guardRunner(async (address) => {
+    const { typeormLocks, typeormRuns } = await import('@guard/typeorm');
     const source = await connect(address);
     return { locks: typeormLocks(source), runs: typeormRuns(source), close: () => source.destroy() };
   }),
   'guard, locks on redis': guardRunner(async (address) => {
+    const { typeormRuns } = await import('@guard/typeorm');
+    const { openLocks: openRedisLocks } = await import('./redis.mjs');
     const source = await connect(address);
     return { ...(await openRedisLocks(address.redis)), runs: typeormRuns(source) };
   }),
-  'guard, lock alone': lockRunner(async (address) => {
-    const source = await connect(address);
-    return { locks: typeormLocks(source), close: () => source.destroy() };
-  }),
+  'guard, lock alone': lockRunner(openLocks),
   'pg-boss': pgBoss,
   'graphile-worker': graphile,
   dbos,
 };
 
-function connect({ url }, { connections = CONNECTIONS } = {}) {
+async function openLocks(address, options) {
+  const { typeormLocks } = await import('@guard/typeorm');
+  const source = await connect(address, options);
+  return { locks: typeormLocks(source), close: () => source.destroy() };
+}
+
+async function connect({ url }, { connections = CONNECTIONS } = {}) {
+  const { DataSource } = await import('typeorm');
   return new DataSource({ type: 'postgres', url, poolSize: connections }).initialize();
 }
 
 async function startServer() {
+  const { startPostgres, startRedis } = await import('@guard/testing/servers');
+  const { ensureSchema } = await import('@guard/typeorm');
   const server = await startPostgres({
     fsync: true,
     settings: ['shared_preload_libraries=pg_stat_statements', 'max_connections=500'],
   });
-  const source = await new DataSource({ type: 'postgres', url: server.url, poolSize: 1 }).initialize();
+  const source = await connect(server, { connections: 1 });
   await ensureSchema(source);
   await source.destroy();
   const admin = new pg.Pool({ connectionString: server.url, max: 2 }).on('error', () => undefined);

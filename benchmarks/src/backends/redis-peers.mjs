@@ -1,21 +1,27 @@
 // The libraries on Redis, each with the settings of its own documentation, and as patient as it can be. `hold` is what
 // the library has for long work: where it renews by itself, that; where not, the lease ends by its ttl.
-import { createClient } from 'redis';
 import { TTL_MS } from './guard.mjs';
 import { peer } from './peers.mjs';
 import { connect } from './redis.mjs';
 
 const PATIENT = 100_000;
+/** Scenarios in which a shorter poll than the default changes much. */
+const TUNED = ['contention'];
 
 export const redisPeers = {
   redlock: { waits: true, holds: true, open: openRedlock() },
-  'redlock, poll 10 ms': { waits: true, tuned: true, open: openRedlock({ retryDelay: 10, retryJitter: 5 }) },
+  'redlock, poll 10 ms': { waits: true, tuned: TUNED, open: openRedlock({ retryDelay: 10, retryJitter: 5 }) },
   'sesamecare-redlock': { waits: true, holds: true, renews: true, slow: ['hold'], open: openSesamecare },
   'redlock-universal': { waits: true, holds: true, renews: true, slow: ['hold'], open: openUniversal },
   'redis-semaphore': { waits: true, holds: true, renews: true, open: openSemaphore },
   verrou: { waits: true, holds: true, open: openVerrou() },
-  'verrou, poll 10 ms': { waits: true, tuned: true, open: openVerrou({ retry: { delay: 10 } }) },
-  'simple-redis-mutex': { waits: true, holds: true, open: openSimple },
+  'verrou, poll 10 ms': { waits: true, tuned: TUNED, open: openVerrou({ retry: { delay: 10 } }) },
+  'simple-redis-mutex': { waits: true, holds: true, oneServer: true, open: openSimple() },
+  // It looks for a lock whose holder died every ten seconds.
+  'simple-redis-mutex, poll 100 ms': {
+    ...{ waits: true, holds: true, oneServer: true, tuned: ['expiry'] },
+    open: openSimple({ pollingInterval: 100 }),
+  },
 };
 
 function openRedlock(settings = {}) {
@@ -115,21 +121,24 @@ function openVerrou(acquire) {
   };
 }
 
-async function openSimple({ host, port }) {
-  const simple = await peer('simple-redis-mutex/dist/index.js');
-  const client = createClient({ socket: { host, port } }).on('error', () => undefined);
-  await client.connect();
-  const pair = async (key, work) => {
-    const release = await simple.lock(client, `simple:${key}`, { timeout: TTL_MS });
-    await work();
-    await release();
+function openSimple(settings = {}) {
+  return async ({ host, port }) => {
+    const { createClient } = await import('redis');
+    const simple = await peer('simple-redis-mutex/dist/index.js');
+    const client = createClient({ socket: { host, port } }).on('error', () => undefined);
+    await client.connect();
+    const pair = async (key, work) => {
+      const release = await simple.lock(client, `simple:${key}`, { timeout: TTL_MS, ...settings });
+      await work();
+      await release();
+    };
+    const hold = async (key, { ttlMs }) => {
+      const release = await simple.lock(client, `simple:${key}`, { timeout: ttlMs, ...settings });
+      // It says nothing about the end of the lease: its user holds the lock until the release.
+      return { token: BigInt(release.fencingToken), isHeld: () => true, release };
+    };
+    return { pair, hold };
   };
-  const hold = async (key, { ttlMs }) => {
-    const release = await simple.lock(client, `simple:${key}`, { timeout: ttlMs });
-    // It says nothing about the end of the lease: its user holds the lock until the release.
-    return { token: BigInt(release.fencingToken), isHeld: () => true, release };
-  };
-  return { pair, hold };
 }
 
 /** Its user can look at the time until which the lock was taken. */

@@ -1,13 +1,10 @@
-// On one Redis server without persistence: Guard, the bare `SET NX PX` with a script that deletes what is its own, and
+// On one Redis server without persistence (where a leader is to change, on a master with replicas and sentinels): Guard, the bare `SET NX PX` with a script that deletes what is its own, and
 // seven libraries. Each has a client of its own.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { kvRuns } from '@guard/core';
-import { fromIoredis, redisLocks, redisState } from '@guard/redis';
-import { startRedis } from '@guard/testing/servers';
 import { guardContender, guardRunner, lockRunner, TTL_MS } from './guard.mjs';
 import { redisPeers } from './redis-peers.mjs';
 import { bullmq } from './runners.mjs';
@@ -21,6 +18,7 @@ export const redis = {
   node: 22,
   minTtlMs: 200,
   hasServer: true,
+  hasLeader: true,
   startServer,
 };
 
@@ -32,6 +30,8 @@ export const contenders = {
 
 export const runners = {
   guard: guardRunner(async (address) => {
+    const { kvRuns } = await import('@guard/core');
+    const { fromIoredis, redisLocks, redisState } = await import('@guard/redis');
     const client = connect(address);
     const connection = fromIoredis(client);
     const close = async () => client.disconnect();
@@ -42,16 +42,20 @@ export const runners = {
 };
 
 export async function openLocks(address) {
+  const { fromIoredis, redisLocks } = await import('@guard/redis');
   const client = connect(address);
   return { locks: redisLocks(fromIoredis(client)), close: async () => client.disconnect() };
 }
 
 /** Errors of a connection are the library's to report. */
-export function connect({ host, port }) {
-  return new Redis({ host, port }).on('error', () => undefined);
+export function connect({ host, port, sentinels, name }) {
+  const where = sentinels === undefined ? { host, port } : { sentinels, name };
+  return new Redis(where).on('error', () => undefined);
 }
 
-async function startServer({ durable = false } = {}) {
+async function startServer({ durable = false, nodes = 1 } = {}) {
+  if (nodes > 1) return startGroup(nodes);
+  const { startRedis } = await import('@guard/testing/servers');
   const server = await startRedis({ appendOnly: durable });
   const { host, port } = server;
   const admin = connect(server);
@@ -73,6 +77,22 @@ async function startServer({ durable = false } = {}) {
       admin.disconnect();
       await server.stop();
     },
+  };
+}
+
+/** A master with its replicas; as many sentinels watch it, and put one of them in its place. */
+async function startGroup(nodes) {
+  const { startRedisSentinel } = await import('@guard/testing/servers');
+  const group = await startRedisSentinel({ appendOnly: false, replicas: nodes - 1, sentinels: nodes });
+  const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }));
+  return {
+    address: { sentinels, name: group.masterName },
+    changeLeader: async () => {
+      const old = await group.masterPort();
+      await group.servers.find(({ port }) => port === old).kill();
+      while ((await group.masterPort()) === old) await pause(20);
+    },
+    close: () => group.stop(),
   };
 }
 

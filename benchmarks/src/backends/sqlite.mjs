@@ -4,9 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import Database from 'better-sqlite3';
-import { DataSource } from 'typeorm';
-import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { guardContender, guardRunner, lockRunner } from './guard.mjs';
 import { peer } from './peers.mjs';
 import { verrouOn } from './verrou-knex.mjs';
@@ -42,6 +39,7 @@ export const contenders = {
 
 export const runners = {
   guard: guardRunner(async (address) => {
+    const { ensureSchema, typeormRuns } = await import('@guard/typeorm');
     const { source, locks } = await openBoth(address);
     await source.initialize();
     await ensureSchema(source);
@@ -51,13 +49,14 @@ export const runners = {
 };
 
 async function startServer() {
+  const { default: Database } = await import('better-sqlite3');
   const folder = mkdtempSync(join(tmpdir(), 'guard-bench-'));
   inWal(
-    join(folder, 'raw.sqlite'),
+    new Database(join(folder, 'raw.sqlite')),
     'CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, until INTEGER) WITHOUT ROWID',
   );
   inWal(
-    join(folder, 'verrou.sqlite'),
+    new Database(join(folder, 'verrou.sqlite')),
     'CREATE TABLE verrou (key varchar(255) PRIMARY KEY, owner varchar(255) NOT NULL, expiration bigint)',
   );
   return {
@@ -67,8 +66,7 @@ async function startServer() {
   };
 }
 
-function inWal(file, statement) {
-  const database = new Database(file);
+function inWal(database, statement) {
   database.pragma('journal_mode = WAL');
   database.exec(statement);
   database.close();
@@ -80,6 +78,8 @@ async function openLocks(address, maxBatch) {
 }
 
 async function openBoth({ folder }, maxBatch) {
+  const { DataSource } = await import('typeorm');
+  const { typeormLocks } = await import('@guard/typeorm');
   const source = new DataSource({ type: 'better-sqlite3', database: join(folder, 'app.sqlite') });
   const locks = typeormLocks(source);
   if (maxBatch !== undefined)
@@ -89,6 +89,7 @@ async function openBoth({ folder }, maxBatch) {
 
 /** A busy file is asked again within two milliseconds, which is fairer than SQLite's own wait. */
 async function openRaw({ folder }) {
+  const { default: Database } = await import('better-sqlite3');
   const database = new Database(join(folder, 'raw.sqlite'), { timeout: 0 });
   database.pragma('synchronous = NORMAL');
   const take = database.prepare(

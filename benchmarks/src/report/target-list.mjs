@@ -71,7 +71,7 @@ function holding(backend, metric, limit) {
 }
 
 /** Nobody holds beside another, whatever happens. */
-const SAFE = ['memory', 'sqlite', 'postgres', 'redis', 'etcd'].flatMap((backend) =>
+const SAFE = ['memory', 'sqlite', 'postgres', 'mariadb', 'redis', 'etcd'].flatMap((backend) =>
   ['sigstop', 'blocked-loop', 'cut-off', 'skewed-clock', 'server-restart', 'leader-change'].map((fault) => ({
     text: `${backend}: ms of two holders at once, ${fault}`,
     at: at(backend, 'expiry', { fault }),
@@ -110,6 +110,9 @@ export const TARGETS = [
     handover('postgres', processes, { ops: 2.1, gap: 1.5, peer: { over: 'advisory', limit: 0.7 } }),
   ),
   holding('postgres', 'ops_per_s', 2),
+  latency('mariadb', 'raw', 1.2),
+  throughput('mariadb', 64, 'raw', 4),
+  throughput('mariadb', 256, 'raw', 6),
   latency('redis', 'raw', 1.3),
   throughput('redis', 64, 'raw', 1.8),
   throughput('redis', 64, 'best', 2),

@@ -9,11 +9,13 @@ import { machineMs } from '../workloads/contend.mjs';
 
 const SCENARIO = 'contention';
 /** Two start at once. */
-const START_MS = 200;
-/** More processes than this are not kept between two plays: their memory is needed. */
+const START_MS = 150;
+/** More processes than this are not kept for the next play: their memory is needed. */
 const KEEP = 4;
 /** The start together, and the last hold. */
 const SLACK_MS = 70;
+/** The round that warms up is this part of the others: it is for connections, and for the first time of everything. */
+const WARM_UP = 0.5;
 /** All waiters are there, and have had or missed their first turn, when the looking begins: this part of the time. */
 const RAMP = 0.3;
 const LINE_MS = 150;
@@ -24,11 +26,11 @@ export const contention = {
     casesOf(view).reduce((sum, each) => {
       const names = namesOf(view, SCENARIO, ({ waits }) => waits);
       const processes = names.length * each.processes * START_MS;
-      return sum + names.length * (view.bounds.rounds + 1) * (each.forMs * (1 + RAMP) + SLACK_MS) + processes;
+      return sum + names.length * (view.bounds.rounds * roundMs(each) + roundMs(each, WARM_UP)) + processes;
     }, 0),
   play: async (stage) => {
     for (const each of casesOf(stage)) await playCase(stage, each);
-    await stage.processes.endBeyond(2);
+    await stage.processes.endBeyond(KEEP);
   },
 };
 
@@ -38,7 +40,12 @@ function casesOf({ backend, bounds }) {
   return [...new Set(alone)].map((text) => JSON.parse(text));
 }
 
-async function playCase(stage, { forMs, ...params }) {
+/** How long a round takes. */
+function roundMs({ forMs }, part = 1) {
+  return part * forMs * (1 + RAMP) + SLACK_MS;
+}
+
+async function playCase(stage, { forMs: wholeMs, ...params }) {
   const names = stage.names(SCENARIO, ({ waits }) => waits);
   const { rounds } = stage.bounds;
   const kept = {};
@@ -51,6 +58,8 @@ async function playCase(stage, { forMs, ...params }) {
     rounds,
     play: async (name, round) => {
       const processes = await open(stage, name, params);
+      const part = round < 0 ? WARM_UP : 1;
+      const forMs = part * wholeMs;
       const startAt = machineMs() + 25 + forMs * RAMP;
       const window = { startAt, endAt: startAt + forMs };
       // When every client has done what it does but once.
@@ -62,7 +71,7 @@ async function playCase(stage, { forMs, ...params }) {
       if (measuresFloor) floors.push({ floor_ms: await stage.server.floorMs() });
       kept[name] = { holds, startAt };
       if (params.processes > KEEP) await stage.processes.endBeyond(1);
-      stage.tick(forMs * (1 + RAMP) + SLACK_MS);
+      stage.tick(roundMs({ forMs: wholeMs }, part));
       return judge(holds, waiting, { ...params, ...window });
     },
   });

@@ -1,27 +1,33 @@
 // What happens when a holder dies, stands still, is cut off, or its server goes away: how long until the next has the
 // lock, for how long both believe in it, whether the fence refuses what the old one still writes, and how late it is
-// told. All contenders play a fault at the same time, for they do nothing but wait, each with processes of its own.
+// told. All contenders play at the same time, and several faults too, for they do nothing but wait, each with processes of
+// its own.
 import { startTcpProxy } from '@guard/testing';
 import { namesOf } from '../stage.mjs';
 import { FAULTS } from './faults.mjs';
 import { Scene } from './scene.mjs';
 
 const SCENARIO = 'expiry';
-/** For each contender's two processes, and one more after each of two kills. */
-const START_MS = 700;
+/** Until a process is up; two of them start at once. */
+const START_MS = 150;
+/** Until all holders have their locks, in one more part of their renewal period; and all that is asked afterwards. */
+const AROUND_MS = 700;
 
 export const expiry = {
   fits: (view) => !view.backend.oneClient && namesOf(view, SCENARIO, takesPart).length > 0,
   expectedMs: (view) =>
-    view.bounds.expiry.rounds * groupsOf(view).reduce((sum, group) => sum + longest(view, group), 0),
+    view.bounds.expiry.rounds * actsOf(view).reduce((sum, act) => sum + actMs(view, act), 0) +
+    castOf(view) * namesOf(view, SCENARIO, takesPart).length * START_MS,
   play: async (stage) => {
-    await stage.processes.endBeyond(2);
+    await stage.processes.endBeyond(castOf(stage));
     const names = stage.names(SCENARIO, takesPart);
+    await Promise.all(names.map((name) => stage.processes.several(name, castOf(stage))));
+    stage.tick(castOf(stage) * names.length * START_MS);
     const samples = new Map();
     for (let round = 0; round < stage.bounds.expiry.rounds; round += 1) {
-      for (const group of groupsOf(stage)) {
-        await Promise.all(group.map((fault) => playFault(stage, { names, fault, round, samples })));
-        stage.tick(longest(stage, group));
+      for (const act of actsOf(stage)) {
+        await Promise.all(act.map((fault) => playFault(stage, { names, fault, round, samples })));
+        stage.tick(actMs(stage, act));
       }
     }
     for (const { fault, terms, each } of samples.values())
@@ -35,18 +41,25 @@ function takesPart({ holds }) {
   return holds === true;
 }
 
-/** Faults one after the other, but for those that can be played at once. */
-function groupsOf(view) {
-  const groups = new Map();
-  for (const fault of FAULTS.filter(({ fits }) => fits(view))) {
-    const name = fault.together ?? fault.name;
-    groups.set(name, [...(groups.get(name) ?? []), fault]);
-  }
-  return [...groups.values()];
+/** Faults that are played at once. Those that leave the processes alone come first: the others need new ones afterwards. */
+function actsOf(view) {
+  const fitting = FAULTS.filter(({ fits }) => fits(view));
+  return ['around', 'within']
+    .map((act) => fitting.filter((fault) => fault.act === act))
+    .filter((faults) => faults.length > 0);
 }
 
-function longest(view, group) {
-  return Math.max(...group.map((fault) => expectedMs(view, fault)));
+/** How many processes a contender needs. */
+function castOf(view) {
+  return 1 + Math.max(...actsOf(view).flatMap((act) => act.flatMap(({ cast }) => cast)));
+}
+
+/** The longest of what is played at once; the killed are replaced after it. */
+function actMs(view, act) {
+  const killed = act.filter(({ kills }) => kills).length;
+  const starts = killed * namesOf(view, SCENARIO, takesPart).length * START_MS;
+  const again = view.bounds.expiry.rounds > 1 ? starts : 0;
+  return Math.max(...act.map((fault) => fault.expectedMs(termsOf(view, fault)))) + AROUND_MS + again;
 }
 
 function termsOf({ backend, bounds }, fault) {
@@ -58,11 +71,6 @@ function termsOf({ backend, bounds }, fault) {
   };
 }
 
-function expectedMs(view, fault) {
-  const starts = fault.kills ? namesOf(view, SCENARIO, takesPart).length * START_MS * 0.5 : 0;
-  return fault.expectedMs(termsOf(view, fault)) + starts + 500;
-}
-
 async function playFault(stage, { names, fault, round, samples }) {
   const terms = termsOf(stage, fault);
   const server = fault.startServer === undefined ? stage.server : await fault.startServer(stage.backend);
@@ -71,7 +79,9 @@ async function playFault(stage, { names, fault, round, samples }) {
       ? await startTcpProxy({ target: server.endpoint })
       : undefined;
   const chance = seeded(stage.seed * 1_000 + round);
-  const scenes = names.map(
+  // A client that knows one server cannot follow a group of them.
+  const fitting = names.filter((name) => !fault.several || !stage.contenders[name].oneServer);
+  const scenes = fitting.map(
     (name) => new Scene({ stage, name, fault, terms, server, proxy, round, chance: chance() }),
   );
   try {

@@ -1,6 +1,8 @@
-// The faults of the expiry scenario. `act` does it to one holder, `all` to what everybody shares; both answer when it
+// The faults of the expiry scenario. `hit` does it to one holder, `all` to what everybody shares; both answer when it
 // began, and when the holder can do something again. `keeps`: a holder that renews should not lose its lock by it.
-// `together`: faults that leave the processes alone, and are played at once.
+// `act`: faults of the same act are played at once, for all that anybody does is to wait; those of `around` leave the
+// processes alone, those of `within` do not. `cast`: which of a contender's processes hold and wait, so that no fault of an
+// act meets the holder of another.
 import { setTimeout as pause } from 'node:timers/promises';
 import { machineMs } from '../workloads/contend.mjs';
 
@@ -10,11 +12,13 @@ const outlive = ({ ttlMs, slackMs }) => ttlMs + slackMs + 200;
 export const FAULTS = [
   {
     name: 'sigkill',
+    act: 'within',
+    cast: [0, 1],
     what: 'the holder is killed',
     kills: true,
     ...fitsAll(),
     expectedMs: (terms) => terms.ttlMs + terms.slackMs / 4,
-    act: async ({ holder }) => {
+    hit: async ({ holder }) => {
       const from = machineMs();
       await holder.kill();
       return { from };
@@ -22,13 +26,15 @@ export const FAULTS = [
   },
   {
     name: 'min-ttl',
+    act: 'within',
+    cast: [2, 1],
     what: 'the holder is killed, and the ttl is the smallest that the backend has',
     shortest: true,
     kills: true,
     // Where no ttl is shorter anyway, it would be the same again.
     fits: ({ backend, bounds }) => bounds.expiry.ttlMs > backend.minTtlMs,
     expectedMs: (terms) => terms.ttlMs + terms.slackMs / 4,
-    act: async ({ holder }) => {
+    hit: async ({ holder }) => {
       const from = machineMs();
       await holder.kill();
       return { from };
@@ -36,10 +42,12 @@ export const FAULTS = [
   },
   {
     name: 'sigstop',
+    act: 'within',
+    cast: [3, 1],
     what: 'the holder is stopped past its ttl, goes on, and writes without looking',
     ...fitsAll(),
     expectedMs: (terms) => terms.ttlMs + terms.slackMs / 3,
-    act: async ({ holder, entered, terms }) => {
+    hit: async ({ holder, entered, terms }) => {
       await holder.pause();
       const from = machineMs();
       await Promise.race([entered.then(() => pause(100)), pause(outlive(terms))]);
@@ -49,10 +57,12 @@ export const FAULTS = [
   },
   {
     name: 'blocked-loop',
+    act: 'within',
+    cast: [4, 1],
     what: 'the event loop of the holder is blocked past its ttl',
     ...fitsAll(),
     expectedMs: (terms) => outlive(terms) + 200,
-    act: async ({ holder, terms }) => {
+    hit: async ({ holder, terms }) => {
       const from = machineMs();
       const { atMs } = await holder.call('block', { forMs: outlive(terms) });
       return { from, back: atMs };
@@ -60,7 +70,8 @@ export const FAULTS = [
   },
   {
     name: 'cut-off',
-    together: 'around',
+    act: 'around',
+    cast: [0, 1],
     what: 'nothing passes between the holder and its server any more, and nothing is said about it',
     proxied: true,
     fits: ({ backend }) => backend.hasServer === true,
@@ -74,12 +85,14 @@ export const FAULTS = [
   },
   {
     name: 'skewed-clock',
+    act: 'around',
+    cast: [2, 3],
     what: 'the clock of the next is an hour ahead',
     keeps: true,
     wallShiftMs: 3_600_000,
     ...fitsAll(),
     expectedMs: (terms) => terms.ttlMs + 200,
-    act: async ({ terms }) => {
+    hit: async ({ terms }) => {
       const from = machineMs();
       await pause(terms.ttlMs);
       return { from };
@@ -87,7 +100,8 @@ export const FAULTS = [
   },
   {
     name: 'server-restart',
-    together: 'around',
+    act: 'around',
+    cast: [0, 1],
     what: 'the server ends and starts again with its data',
     keeps: true,
     startServer: (backend) => backend.startServer({ durable: true }),
@@ -102,12 +116,15 @@ export const FAULTS = [
   },
   {
     name: 'leader-change',
-    together: 'around',
+    act: 'around',
+    cast: [0, 1],
     what: 'the leader of three servers is killed',
     keeps: true,
     startServer: (backend) => backend.startServer({ nodes: 3 }),
-    fits: ({ backend }) => backend.hasLeader === true,
-    expectedMs: (terms) => terms.ttlMs + 5_000,
+    several: true,
+    // It takes as long as the group needs to notice.
+    fits: ({ backend, bounds }) => backend.hasLeader === true && !bounds.quick,
+    expectedMs: (terms) => terms.ttlMs + 6_000,
     all: async ({ server, terms }) => {
       const from = machineMs();
       await server.changeLeader();

@@ -8,16 +8,19 @@ import { namesOf } from '../stage.mjs';
 const SCENARIO = 'hold';
 /** Idle, to know what the process needs for nothing. */
 const IDLE_MS = 250;
-/** The taking and the giving back, for 10,000 locks. */
-const AROUND_MS = 900;
+/** A new process; and the taking and the giving back of each thousand locks. */
+const START_MS = 300;
+const THOUSAND_MS = 80;
 
 export const hold = {
   fits: (view) => namesOf(view, SCENARIO, takesPart).length > 0,
   expectedMs: (view) =>
-    view.bounds.hold.sizes.length *
-    namesOf(view, SCENARIO, takesPart).length *
     view.bounds.hold.rounds *
-    (ttlOf(view) + IDLE_MS + AROUND_MS),
+    view.bounds.hold.sizes.reduce(
+      (sum, size) =>
+        holdersOf(view, size).reduce((all, name) => all + onceMs(view, sizeOf(view, name, size)), sum),
+      0,
+    ),
   play: async (stage) => {
     for (const size of stage.bounds.hold.sizes) await playSize(stage, size);
   },
@@ -35,24 +38,33 @@ function ttlOf({ backend, bounds }) {
 async function playSize(stage, size) {
   const { rounds } = stage.bounds.hold;
   const ttlMs = ttlOf(stage);
-  // Some need a lease or a connection for each lock, and take as many as they can.
-  const sizes = {};
-  const names = stage.names(
-    SCENARIO,
-    (each) => takesPart(each) && canHold(each, stage.bounds.hold.sizes, size),
-  );
-  for (const name of names) sizes[name] = Math.min(size, stage.contenders[name].mostLocks ?? Infinity);
+  const names = holdersOf(stage, size);
+  const sizes = Object.fromEntries(names.map((name) => [name, sizeOf(stage, name, size)]));
   const samples = await playRounds({
     names,
     rounds,
     warmUp: false,
     play: async (name) => {
       const sample = await playOne(stage, name, sizes[name], ttlMs);
-      stage.tick(ttlMs + IDLE_MS + AROUND_MS);
+      stage.tick(onceMs(stage, sizes[name]));
       return sample;
     },
   });
   for (const name of names) stage.add(SCENARIO, { [name]: samples[name] }, { locks: sizes[name], ttlMs });
+}
+
+/** Some need a lease or a connection for each lock, and take as many as they can. */
+function sizeOf({ contenders }, name, size) {
+  return Math.min(size, contenders[name].mostLocks ?? Infinity);
+}
+
+function onceMs(view, locks) {
+  return START_MS + ttlOf(view) + IDLE_MS + (locks / 1_000) * THOUSAND_MS;
+}
+
+function holdersOf(view, size) {
+  const fits = (each) => takesPart(each) && canHold(each, view.bounds.hold.sizes, size);
+  return namesOf(view, SCENARIO, fits);
 }
 
 /** Who cannot hold so many is not measured twice with what it can hold. */

@@ -4,14 +4,16 @@ import { playRounds } from '../rounds.mjs';
 import { ContenderProcess } from '../contender-process.mjs';
 
 const SCENARIO = 'run';
-const START_MS = 900;
+const START_MS = 600;
 const COUNTED = { forMs: 2_000, maxPairs: 20 };
+/** The way to the process and back, and the last run. */
+const SLACK_MS = 8;
 
 export const run = {
   fits: (view) => view.runners !== undefined,
   expectedMs: (view) => {
-    const { rounds, forMs } = view.bounds.run;
-    return Object.keys(view.runners).length * (START_MS + 2 * (rounds + 1) * forMs);
+    const each = START_MS + 2 * (view.bounds.warmMs + view.bounds.run.rounds * sampleMs(view.bounds));
+    return Object.keys(view.runners).length * each;
   },
   play: async (stage) => {
     const names = Object.keys(stage.runners);
@@ -37,10 +39,11 @@ export const run = {
 };
 
 async function playCase(stage, names, processes, workers) {
+  const { warmMs, settleMs } = stage.bounds;
   const { rounds, forMs } = stage.bounds.run;
   const play = (name, more) =>
     processes[name].call('pairs', {
-      ...{ workers, newKeys: true, forMs, prefix: `${name.replaceAll(/\W/g, '')}.` },
+      ...{ workers, newKeys: true, prefix: `${name.replaceAll(/\W/g, '')}.` },
       ...more,
     });
   const trips = {};
@@ -48,9 +51,9 @@ async function playCase(stage, names, processes, workers) {
     names,
     rounds,
     play: async (name, round) => {
-      const sample = await play(name);
+      const sample = await play(name, round < 0 ? { forMs: warmMs } : { forMs, settleMs });
       if (round < 0 && workers === 1) trips[name] = await tripsOf(stage, () => play(name, COUNTED));
-      stage.tick(forMs);
+      stage.tick(round < 0 ? warmMs : sampleMs(stage.bounds));
       return workers === 1
         ? { run_p50_ms: sample.p50, violations: sample.violations, failure: sample.failure }
         : { runs_per_s: (sample.pairs * 1_000) / sample.ms, failure: sample.failure };
@@ -59,6 +62,10 @@ async function playCase(stage, names, processes, workers) {
   for (const [name, value] of Object.entries(trips))
     if (value !== undefined) samples[name][0].trips_per_run = value;
   stage.add(SCENARIO, samples, { concurrency: workers });
+}
+
+function sampleMs({ settleMs, run: { forMs } }) {
+  return settleMs + forMs + SLACK_MS;
 }
 
 /** Counted once, in the round that warms up, when the process has done what it does but once. */

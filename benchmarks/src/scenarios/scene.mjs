@@ -25,7 +25,7 @@ export class Scene {
   /** The processes of both. */
   async open() {
     const { stage, fault, round } = this.#parts;
-    [this.#holder, this.#next] = await stage.processes.several(this.name, 2);
+    [this.#holder, this.#next] = await Promise.all(fault.cast.map((n) => stage.processes.get(this.name, n)));
     for (const [role, process] of [
       ['holder', this.#holder],
       ['next', this.#next],
@@ -54,8 +54,8 @@ export class Scene {
     const { fault, terms, round } = this.#parts;
     const name = `${fault.name}.${round}`;
     const entered = this.#entered.next;
-    const acted = fault.act?.({ holder: this.#holder, next: this.#next, entered, terms });
-    this.#when = await (acted ?? common);
+    const hit = fault.hit?.({ holder: this.#holder, next: this.#next, entered, terms });
+    this.#when = await (hit ?? common);
     if (fault.keeps) await this.#holder.call('letGo', { name }).catch(() => undefined);
     await Promise.race([entered, pause(fault.keeps ? terms.slackMs + 400 : terms.ttlMs + terms.slackMs)]);
     await pause(WATCH_MS);

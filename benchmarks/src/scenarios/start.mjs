@@ -7,34 +7,39 @@ import { promisify } from 'node:util';
 import { playRounds } from '../rounds.mjs';
 
 const SCENARIO = 'start';
-const EACH_MS = 130;
-const PACK_MS = 250;
+/** A new process until it has imported its hosts, and the package. */
+const EACH_MS = 100;
+const HOST_MS = { typeorm: 300, ioredis: 80, pg: 40 };
+/** All are packed at once. */
+const PACK_MS = 1_000;
 const exec = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
 const peers = join(root, 'benchmarks', 'peers', 'node_modules');
 
-/** What an application imports anyway. */
-const HOSTS = {
-  memory: [],
-  sqlite: ['better-sqlite3', 'typeorm'],
-  postgres: ['pg', 'typeorm'],
-  redis: ['ioredis', 'redis'],
-  etcd: ['etcd3'],
+const VERROU = { file: '@verrou/core/build/index.js' };
+/** What Guard has beside core, and `hosts`: what of the application's own it imports. */
+const ADAPTERS = {
+  memory: {},
+  sqlite: { adapter: 'typeorm', hosts: ['typeorm'] },
+  mariadb: { adapter: 'typeorm', hosts: ['typeorm'] },
+  postgres: { adapter: 'typeorm', hosts: ['typeorm'] },
+  redis: { adapter: 'redis' },
+  etcd: { adapter: 'etcd' },
 };
-const ADAPTERS = { sqlite: 'typeorm', postgres: 'typeorm', redis: 'redis', etcd: 'etcd' };
-/** Peers by backend: the package, and the file that an application imports. */
+/** Peers by backend: the file that an application imports. */
 const PEERS = {
-  memory: { 'async-mutex': 'async-mutex/index.mjs', verrou: '@verrou/core/build/index.js' },
-  sqlite: { verrou: '@verrou/core/build/index.js' },
-  postgres: { verrou: '@verrou/core/build/index.js', 'pg-boss': 'pg-boss/dist/index.js' },
+  memory: { 'async-mutex': { file: 'async-mutex/index.mjs' }, verrou: VERROU },
+  sqlite: { verrou: VERROU },
+  mariadb: { verrou: VERROU },
+  postgres: { verrou: VERROU, 'pg-boss': { file: 'pg-boss/dist/index.js', hosts: ['pg'] } },
   redis: {
-    redlock: 'redlock/redlock.js',
-    'sesamecare-redlock': '@sesamecare-oss/redlock/build/index.js',
-    'redlock-universal': 'redlock-universal/dist/index.js',
-    'redis-semaphore': 'redis-semaphore/lib/index.js',
-    verrou: '@verrou/core/build/index.js',
-    'simple-redis-mutex': 'simple-redis-mutex/dist/index.js',
-    bullmq: 'bullmq/dist/cjs/index.js',
+    redlock: { file: 'redlock/redlock.js' },
+    'sesamecare-redlock': { file: '@sesamecare-oss/redlock/build/index.js' },
+    'redlock-universal': { file: 'redlock-universal/dist/index.js' },
+    'redis-semaphore': { file: 'redis-semaphore/lib/index.js' },
+    verrou: VERROU,
+    'simple-redis-mutex': { file: 'simple-redis-mutex/dist/index.js' },
+    bullmq: { file: 'bullmq/dist/cjs/index.js', hosts: ['ioredis'] },
   },
   etcd: {},
 };
@@ -42,7 +47,7 @@ const PEERS = {
 export const start = {
   fits: () => true,
   expectedMs: ({ bounds, ...view }) =>
-    Object.keys(packagesOf(view)).length * (bounds.start.rounds * EACH_MS + PACK_MS),
+    Object.values(packagesOf(view)).reduce((sum, each) => sum + bounds.start.rounds * eachMs(each), PACK_MS),
   play: async (stage) => {
     const packages = packagesOf(stage);
     const samples = await playRounds({
@@ -50,34 +55,42 @@ export const start = {
       rounds: stage.bounds.start.rounds,
       warmUp: false,
       play: async (name) => {
-        const sample = { import_ms: await importMs(packages[name].files, HOSTS[stage.backend.name] ?? []) };
-        stage.tick(EACH_MS);
+        const sample = { import_ms: await importMs(packages[name]) };
+        stage.tick(eachMs(packages[name]));
         return sample;
       },
     });
-    for (const [name, { folders }] of Object.entries(packages)) {
-      samples[name][0].packed_kb = await packedKb(folders);
-      stage.tick(PACK_MS);
-    }
+    await Promise.all(
+      Object.entries(packages).map(async ([name, { folders }]) => {
+        samples[name][0].packed_kb = await packedKb(folders);
+      }),
+    );
+    stage.tick(PACK_MS);
     stage.add(SCENARIO, samples);
   },
 };
 
-/** `{ files, folders }` of each contender: what is imported, and what is packed. */
+function eachMs({ hosts }) {
+  return EACH_MS + hosts.reduce((sum, host) => sum + HOST_MS[host], 0);
+}
+
+/** `{ files, folders, hosts }` of each contender: what is imported, what is packed, and what is imported before. */
 function packagesOf({ backend: { name: backend }, takesPart }) {
-  const own = ['core', ADAPTERS[backend]].filter(Boolean).map((name) => join(root, 'packages', name));
+  const { adapter, hosts = [] } = ADAPTERS[backend];
+  const own = ['core', adapter].filter(Boolean).map((name) => join(root, 'packages', name));
   const found = {
-    guard: { files: own.map((folder) => join(folder, 'dist', 'esm', 'index.js')), folders: own },
+    guard: { files: own.map((folder) => join(folder, 'dist', 'esm', 'index.js')), folders: own, hosts },
   };
-  for (const [name, file] of Object.entries(PEERS[backend] ?? {})) {
-    const parts = file.split('/').slice(0, file.startsWith('@') ? 2 : 1);
-    found[name] = { files: [join(peers, file)], folders: [join(peers, ...parts)] };
+  for (const [name, peer] of Object.entries(PEERS[backend])) {
+    const parts = peer.file.split('/').slice(0, peer.file.startsWith('@') ? 2 : 1);
+    const [file, folder] = [join(peers, peer.file), join(peers, ...parts)];
+    found[name] = { files: [file], folders: [folder], hosts: peer.hosts ?? [] };
   }
   return Object.fromEntries(Object.entries(found).filter(([name]) => takesPart(name)));
 }
 
 /** In a new process, without what Node itself and the hosts need until they run. */
-async function importMs(files, hosts) {
+async function importMs({ files, hosts }) {
   const program = `for (const host of ${JSON.stringify(hosts)}) await import(host);
     const from = performance.now();
     for (const file of ${JSON.stringify(files)}) await import(file);

@@ -5,15 +5,16 @@ import { namesOf } from '../stage.mjs';
 const SCENARIO = 'uncontended';
 /** Until a process of a contender is up; two of them start at once. */
 const START_MS = 200;
-/** How much longer the round is that warms up: what is not compiled yet says nothing about a process that runs for days. */
-const WARM_UP = 4;
+/** The way to the process and back, and the last pair. */
+const SLACK_MS = 4;
 
 export const uncontended = {
   fits: () => true,
   expectedMs: (view) =>
-    namesOf(view, SCENARIO).length * (START_MS + view.bounds.pairMs * 2 * (view.bounds.rounds + WARM_UP)),
+    namesOf(view, SCENARIO).length *
+    (START_MS + view.bounds.warmMs + view.bounds.rounds * sampleMs(view.bounds)),
   play: async (stage) => {
-    const { rounds, pairMs } = stage.bounds;
+    const { rounds, pairMs, settleMs, warmMs } = stage.bounds;
     const names = stage.names(SCENARIO);
     await Promise.all(names.map((name) => stage.processes.get(name)));
     stage.tick(names.length * START_MS);
@@ -22,9 +23,9 @@ export const uncontended = {
       rounds,
       play: async (name, round) => {
         const contender = await stage.processes.get(name);
-        const forMs = pairMs * 2 * (round < 0 ? WARM_UP : 1);
-        const sample = await contender.call('pairs', { forMs });
-        stage.tick(forMs);
+        const ask = round < 0 ? { forMs: warmMs } : { forMs: pairMs, settleMs };
+        const sample = await contender.call('pairs', ask);
+        stage.tick(round < 0 ? warmMs : sampleMs(stage.bounds));
         return { ...sample, pair_p50_ms: sample.p50, pair_p99_ms: sample.p99 };
       },
     });
@@ -35,6 +36,10 @@ export const uncontended = {
     }
   },
 };
+
+function sampleMs({ pairMs, settleMs }) {
+  return settleMs + pairMs + SLACK_MS;
+}
 
 /** At each quantile the median of the rounds. */
 function medianCurve(curves) {

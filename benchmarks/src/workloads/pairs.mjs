@@ -6,9 +6,14 @@ const QUANTILES = 60;
 
 /**
  * `workers` go on side by side, each over keys of its own, all on one key, or each time on a new one. One by one they walk over a hundred keys,
- * as an application does, and not over a new key each time.
+ * as an application does, and not over a new key each time. What happens in the first `settleMs` does not count.
  */
-export async function playPairs(
+export async function playPairs(contender, { settleMs = 0, ...ask }) {
+  if (settleMs > 0) await playSample(contender, { ...ask, forMs: settleMs });
+  return playSample(contender, ask);
+}
+
+async function playSample(
   contender,
   { workers = 1, oneKey = false, newKeys = false, forMs, maxPairs = Infinity, prefix = '' },
 ) {
