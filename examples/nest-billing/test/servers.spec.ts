@@ -1,16 +1,10 @@
 /** The same three replicas with locks on a real Redis and books in a real Postgres: needs a build, some ten seconds. */
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { startPostgres, startRedis } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
+import { built, ended, start } from '../../../test/support/example.js';
 
-const build = join(__dirname, '..', '..', '..', 'scripts', 'build.mjs');
-const program = join(__dirname, '..', 'dist', 'main.js');
-
-beforeAll(async () => {
-  expect(await ended(build)).toMatchObject({ code: 0 });
-}, 300_000);
+built();
 
 it('[S3] [S7] [L4] on Postgres and Redis each order is charged once, settled once, and transfers are fenced', async () => {
   await using redis = await startRedis();
@@ -21,7 +15,9 @@ it('[S3] [S7] [L4] on Postgres and Redis each order is charged once, settled onc
   await admin.db.query(`CREATE DATABASE ${database}`);
   const url = Object.assign(new URL(postgres.url), { pathname: `/${database}` }).href;
 
-  const { code, output } = await ended(program, { POSTGRES_URL: url, REDIS_URL: redis.url });
+  const { code, output } = await ended(
+    start('nest-billing', [], { POSTGRES_URL: url, REDIS_URL: redis.url }),
+  );
   expect({ code, output }).toMatchObject({ code: 0 });
   expect(output).toContain('order-1 was asked for 3 times: 1 charge');
   expect(output).toMatch(/replica-[23] {2}charges order-2 \(takeover\)/);
@@ -47,18 +43,4 @@ it('[S3] [S7] [L4] on Postgres and Redis each order is charged once, settled onc
 async function opened(url: string): Promise<{ readonly db: DataSource } & AsyncDisposable> {
   const db = await new DataSource({ type: 'postgres', url }).initialize();
   return { db, [Symbol.asyncDispose]: () => db.destroy() };
-}
-
-async function ended(
-  script: string,
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [script], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
-  });
-  let output = '';
-  child.stdout.on('data', (chunk) => (output += String(chunk)));
-  child.stderr.on('data', (chunk) => (output += String(chunk)));
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, output })));
 }

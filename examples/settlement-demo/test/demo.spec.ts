@@ -1,29 +1,28 @@
 /** The demo itself, in processes of its own: needs a build, and real seconds. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeededRandom } from '@guard/testing';
+import { built, ended, start } from '../../../test/support/example.js';
 
-const build = join(__dirname, '..', '..', '..', 'scripts', 'build.mjs');
-const program = join(__dirname, '..', 'dist', 'main.js');
 const { seed } = new SeededRandom();
 
 describe(`the demo (GUARD_SEED=${seed})`, () => {
   let folder: string;
   const started: ChildProcess[] = [];
 
-  beforeAll(async () => {
+  built();
+  beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'guard-demo-test-'));
-    expect(await ended(start(build, []))).toMatchObject({ code: 0 });
-  }, 300_000);
+  });
   afterAll(() => {
     for (const child of started) child.kill();
     rmSync(folder, { recursive: true, force: true });
   });
 
   it('settles every occurrence once, with a worker killed and one stopped', async () => {
-    const { code, output } = await ended(start(program, ['--json', '--seed', String(seed)]));
+    const { code, output } = await ended(play(['--json', '--seed', String(seed)]));
     expect({ code, output }).toMatchObject({ code: 0 });
     const figures = JSON.parse(lastLine(output)) as Record<string, number>;
     expect(figures).toEqual({
@@ -46,7 +45,7 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     'settles every occurrence once with locks and runs on %s',
     async (backend) => {
       const args = ['--json', '--backend', backend, '--occurrences', '8', '--seed', String(seed)];
-      const { code, output } = await ended(start(program, args));
+      const { code, output } = await ended(play(args));
       expect({ code, output }).toMatchObject({ code: 0 });
       const figures = JSON.parse(lastLine(output)) as Record<string, number>;
       expect(figures).toMatchObject({ duplicates: 0, missed: 0, nodes: 3 });
@@ -61,7 +60,7 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
 
   it('fails without the guard, and says what was doubled', async () => {
     const args = ['--json', '--unguarded', '--occurrences', '6', '--seed', String(seed)];
-    const { code, output } = await ended(start(program, args));
+    const { code, output } = await ended(play(args));
     expect({ code, output }).toMatchObject({ code: 1 });
     const figures = JSON.parse(lastLine(output)) as Record<string, number>;
     expect(figures).toMatchObject({ occurrences: 6, missed: 0, takeovers: 0, refusedWrites: 0, nodes: 3 });
@@ -73,7 +72,7 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
 
   it('leaves nothing behind when it is interrupted, not even a stopped worker', async () => {
     const before = readdirSync(folder);
-    const demo = start(program, ['--occurrences', '6']);
+    const demo = play(['--occurrences', '6']);
     const end = ended(demo);
     const pids = pidsIn(await saying(demo, /stopped \(SIGSTOP\)/));
     demo.kill('SIGTERM');
@@ -84,7 +83,7 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
   }, 60_000);
 
   it('fails when a worker ends that nobody killed', async () => {
-    const demo = start(program, ['--occurrences', '6']);
+    const demo = play(['--occurrences', '6']);
     const end = ended(demo);
     const [first = NaN, ...rest] = pidsIn(await saying(demo, /ready: .*\n/));
     process.kill(first, 'SIGKILL');
@@ -94,20 +93,12 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     await expect(gone(rest)).resolves.toBe(true);
   }, 60_000);
 
-  function start(script: string, args: readonly string[]): ChildProcess {
-    const env = { ...process.env, TMPDIR: folder };
-    const child = spawn(process.execPath, [script, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  function play(args: readonly string[]): ChildProcess {
+    const child = start('settlement-demo', args, { ...process.env, TMPDIR: folder });
     started.push(child);
     return child;
   }
 });
-
-async function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
-  let output = '';
-  child.stdout?.on('data', (chunk) => (output += String(chunk)));
-  child.stderr?.on('data', (chunk) => (output += String(chunk)));
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, output })));
-}
 
 function pidsIn(said: string): readonly number[] {
   return [...said.matchAll(/\(pid (\d+)\)/g)].map(([, pid]) => Number(pid));
