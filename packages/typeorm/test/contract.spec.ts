@@ -13,8 +13,9 @@ import {
 } from '@guard/testing';
 import type { DataSource } from 'typeorm';
 import { heldBy, newPlace } from './support/place.js';
+import { waitingCases } from './support/runners.js';
 
-const runner: TestRunner = { describe, it, skip: it.skip };
+const oneByOne: TestRunner = { describe, it, skip: it.skip };
 
 type Open<T> = (dataSource: DataSource, options: TypeormOptions) => T;
 
@@ -44,11 +45,11 @@ function traitsOf<T extends { readonly traits: object }>(open: Open<T>): T['trai
 }
 
 const times = [
-  { time: 'virtual time', clock: () => new VirtualClock() },
-  { time: 'real time', clock: () => undefined },
+  { time: 'virtual time', clock: () => new VirtualClock(), runner: oneByOne },
+  { time: 'real time', clock: () => undefined, runner: waitingCases },
 ];
 
-for (const { time, clock } of times) {
+for (const { time, clock, runner } of times) {
   const name = `typeorm on SQLite, ${time}`;
   describeLockBackend({
     ...{ runner, name, traits: traitsOf(typeormLocks) },

@@ -3,4 +3,5 @@ import { describeContracts } from '../support/contracts.js';
 import { newDatabase, onMariadb } from '../support/mariadb.js';
 
 const mariadb = onMariadb();
-describeContracts('mariadb', 'typeorm on MariaDB', () => newDatabase(mariadb.server.url));
+const ready = (): Promise<void> => mariadb.revive();
+describeContracts('mariadb', 'typeorm on MariaDB', () => newDatabase(mariadb.server.url), ready);

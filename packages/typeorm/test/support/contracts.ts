@@ -1,16 +1,19 @@
 /** The contracts of the ports, for a database server. */
 import { ensureSchema, typeormLocks, typeormRuns, typeormState } from '@guard/typeorm';
-import { describeLockBackend, describeRunStore, describeStateStore, type TestRunner } from '@guard/testing';
+import { describeLockBackend, describeRunStore, describeStateStore } from '@guard/testing';
 import { DataSource } from 'typeorm';
 import type { Place } from './place-on-server.js';
+import { waitingCases as runner } from './runners.js';
 
-const runner: TestRunner = { describe, it, skip: it.skip };
-
-/** Describes locks, state and runs on a place of a server that a file of tests starts. */
+/**
+ * Describes locks, state and runs on a place of a server that a file of tests starts. `ready`: what each case waits for;
+ * a `beforeEach` is not run for cases beside each other.
+ */
 export function describeContracts(
   type: 'postgres' | 'mariadb',
   name: string,
   newPlace: () => Promise<Place>,
+  ready: () => Promise<void> = async () => {},
 ): void {
   let place: Place;
   beforeAll(async () => {
@@ -21,6 +24,7 @@ export function describeContracts(
 
   /** Connections to one place for one case: a data source each, as processes have. */
   async function opening<T extends { close(): Promise<void> }>(open: (dataSource: DataSource) => T) {
+    await ready();
     const opened: { readonly one: T; readonly dataSource: DataSource }[] = [];
     const connect = async (): Promise<T> => {
       const dataSource = await place.dataSource({ poolSize: 4 });

@@ -4,23 +4,37 @@ import { startMariadb, type MariadbOptions, type SqlServer } from '@guard/testin
 import { DataSource } from 'typeorm';
 import { placeOf, type Place } from './place-on-server.js';
 
+/** A server that a file of tests has. */
+export interface RunningMariadb {
+  readonly server: SqlServer;
+  /**
+   * Starts the server again where it ended by itself. One was seen to, in the middle of a busy run; then one case fails,
+   * and not all that come after it. Called before each test; not before those that run beside each other.
+   */
+  revive(): Promise<void>;
+}
+
 /** Starts a server before all tests of a file, and ends it after them. */
-export function onMariadb(options: MariadbOptions = {}): { readonly server: SqlServer } {
+export function onMariadb(options: MariadbOptions = {}): RunningMariadb {
   let server: SqlServer | undefined;
+  let reviving: Promise<void> | undefined;
+  const revive = async (): Promise<void> => {
+    if (reviving !== undefined) return reviving;
+    if (server === undefined || server.source !== 'program' || server.pid !== undefined) return;
+    console.warn('mariadbd ended by itself, and is started again');
+    reviving = server.restart({ keepData: true }).finally(() => (reviving = undefined));
+    await reviving;
+  };
   beforeAll(async () => {
     server = await startMariadb(options);
   }, 60_000);
-  // One was seen to end by itself in the middle of a busy run; then one case fails, and not all that come after it.
-  beforeEach(async () => {
-    if (server === undefined || server.source !== 'program' || server.pid !== undefined) return;
-    console.warn('mariadbd ended by itself, and is started again');
-    await server.restart({ keepData: true });
-  }, 60_000);
+  beforeEach(revive, 60_000);
   afterAll(() => server?.stop());
   return {
     get server() {
       return server!;
     },
+    revive,
   };
 }
 
