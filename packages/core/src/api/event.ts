@@ -38,7 +38,11 @@ export interface GuardEvents {
         readonly lastSuccess?: Date;
         readonly run?: undefined;
       };
-  /** Another definition of the task's schedule is in force: this node does not schedule it. */
+  /**
+   * A node that started later means something else by the schedule of the task. The text of an expression: its instants
+   * are others, and this node does not schedule the task. The text of settings (`catchUp: latest`, and so on): the
+   * instants are the same, and each node decides about those that it plans or begins by its own settings.
+   */
   'schedule-conflict': { readonly task: string; readonly own: string; readonly inForce: string };
   /**
    * The wall clock of this machine and the run store's are so far apart. `stopped`: too far, this node plans no

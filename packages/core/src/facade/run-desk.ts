@@ -11,7 +11,7 @@ import type { HeldLock } from '../runtime/lock/lock-service.js';
 import { closedError } from '../runtime/lock/lock-errors.js';
 import type { CreatableRuns, PreparedCreate } from '../runtime/run/run-book.js';
 import { inspectAll, lockKeyOf, type RunHost, workerUnder } from '../runtime/run/run-host.js';
-import { checkKeyLength } from '../runtime/run/run-identity.js';
+import { callersKey, checkKeyLength } from '../runtime/run/run-identity.js';
 import { jsonCodec, jsonText, keepValue } from '../runtime/run/run-values.js';
 import { parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
@@ -103,7 +103,7 @@ export class RunDesk implements RunsApi, CreatableRuns {
     const name = encodeKey('task', task);
     const keyed = options.key === undefined ? {} : { keyed: true };
     const { random, time, namespace } = this.host;
-    const key = options.key === undefined ? random.id() : encodeKey('key', options.key);
+    const key = options.key === undefined ? random.id() : callersKey(this.host, name, options.key);
     checkKeyLength(namespace, name, key);
     const text = jsonText('input', options.input);
     const input = text === undefined ? {} : { input: text };

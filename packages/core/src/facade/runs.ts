@@ -24,6 +24,7 @@ import { NodePresence } from '../runtime/run/node-presence.js';
 import { Outage } from '../runtime/flight/outage.js';
 import { RunBook } from '../runtime/run/run-book.js';
 import { RunEngine } from '../runtime/run/run-engine.js';
+import { callersKey } from '../runtime/run/run-identity.js';
 import { ActiveRuns, type RunHost, Shutdown } from '../runtime/run/run-host.js';
 import { type RunPolicy, TaskRegistry } from '../runtime/run/run-task.js';
 import { jsonText, parsed } from '../runtime/run/run-values.js';
@@ -96,7 +97,7 @@ class Runs implements RunFacade {
     const outcome = await this.engine.call({
       task: name,
       policy: policyOf({ ...settings, key }, this.parts.defaults),
-      key: key === undefined ? undefined : encodeKey('key', key),
+      key: key === undefined ? undefined : callersKey(this.host, name, key),
       calendar: series?.calendar,
       input: jsonText('input', input),
       work: work as (run: Run) => unknown,
@@ -123,7 +124,7 @@ class Runs implements RunFacade {
     if (key !== undefined) checkFunction('key', key);
     if (compensate !== undefined) checkFunction('compensate', compensate);
     const policy = policyOf({ ...settings, key }, this.parts.defaults);
-    const schedule = scheduleOf(task, { ...settings, key });
+    const schedule = scheduleOf(task, { ...settings, ...policy, key });
     if (this.host.stopSignal.aborted) throw closedError();
     const workFor = workOf(work as Work, compensate);
     this.host.tasks.add({ name: task, policy, schedule, workFor });
@@ -192,7 +193,8 @@ class Runs implements RunFacade {
   ): Task<unknown, unknown> {
     const run = async (input: unknown, options?: CallOptions): Promise<RunOutcome<unknown>> => {
       const own = withCall(policy, options);
-      const key = keyFor(keyOf, input, options);
+      const given = keyFor(keyOf, input, options);
+      const key = given === undefined ? undefined : callersKey(this.host, task, given.key);
       const text = jsonText('input', input);
       return this.engine.call({
         task,
@@ -213,10 +215,10 @@ function keyFor(
   keyOf: TaskOptions<unknown>['key'],
   input: unknown,
   options: CallOptions | undefined,
-): string | undefined {
-  if (options?.key !== undefined) return encodeKey('key', options.key);
+): { readonly key: unknown } | undefined {
+  if (options?.key !== undefined) return { key: options.key };
   if (options?.window !== undefined || keyOf === undefined) return undefined;
-  return encodeKey('key', keyOf(input));
+  return { key: keyOf(input) };
 }
 
 type Work = (run: Run, input: unknown) => unknown;

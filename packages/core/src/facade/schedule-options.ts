@@ -17,15 +17,20 @@ export const SCHEDULE_OPTIONS: readonly (keyof ScheduleOptions)[] = [...SERIES_O
 const SHORTEST_EVERY_MS = 100;
 const MAX_CAUGHT_UP = 100;
 
+/** Options of a task, with those of its policy that decide whether an occurrence begins. */
+type TaskTimes = ScheduleOptions & {
+  readonly key?: unknown;
+  readonly window?: unknown;
+  readonly startingDeadlineMs?: number | undefined;
+  readonly waitMs?: number;
+};
+
 /**
  * The schedule of a task; `undefined`: it has none.
  *
  * @throws GuardError `invalid-argument`: an option is not what it should be, or contradicts another.
  */
-export function scheduleOf(
-  task: string,
-  options: ScheduleOptions & { readonly key?: unknown; readonly window?: unknown },
-): TaskSchedule | undefined {
+export function scheduleOf(task: string, options: TaskTimes): TaskSchedule | undefined {
   try {
     return readSchedule(task, options);
   } catch (error) {
@@ -36,24 +41,36 @@ export function scheduleOf(
   }
 }
 
-function readSchedule(
-  task: string,
-  options: ScheduleOptions & { readonly key?: unknown; readonly window?: unknown },
-): TaskSchedule | undefined {
+function readSchedule(task: string, options: TaskTimes): TaskSchedule | undefined {
   const series = seriesOf(options);
   if (series === undefined) {
     const lonely = BESIDE_SERIES.find((name) => options[name] !== undefined);
     if (lonely === undefined) return undefined;
     throw new GuardError('invalid-argument', `${lonely} needs a schedule beside it: give cron or every`);
   }
-  const { catchUp, jitter, alarmAfter } = options;
+  const { jitter, alarmAfter, startingDeadlineMs, waitMs = 0 } = options;
   const jitterMs = jitter === undefined ? 0 : parseDuration('jitter', jitter, { minMs: 0 });
-  return {
-    ...series,
-    catchUp: catchUpOf(catchUp),
-    offsetMs: Math.floor(jitterMs * shareOf(task)),
-    alarmAfterMs: alarmAfter === undefined ? undefined : parseDuration('alarmAfter', alarmAfter),
-  };
+  const alarmAfterMs = alarmAfter === undefined ? undefined : parseDuration('alarmAfter', alarmAfter);
+  const catchUp = catchUpOf(options.catchUp);
+  const terms = termsOf({
+    catchUp:
+      catchUp.mode === 'all' ? `all, max ${catchUp.max}, within ${shown(catchUp.withinMs)}` : catchUp.mode,
+    jitter: shown(jitterMs),
+    startingDeadline: shown(startingDeadlineMs),
+    wait: shown(waitMs),
+    alarmAfter: shown(alarmAfterMs),
+  });
+  return { ...series, catchUp, offsetMs: Math.floor(jitterMs * shareOf(task)), alarmAfterMs, terms };
+}
+
+function termsOf(terms: Readonly<Record<string, string>>): string {
+  return Object.entries(terms)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('; ');
+}
+
+function shown(ms: number | undefined): string {
+  return ms === undefined || ms === Infinity ? 'none' : `${ms}ms`;
 }
 
 /** The series that options name; `undefined`: none. A run has one name, so a series goes with neither key nor window. */

@@ -15,6 +15,8 @@ export interface Asker {
   readonly ifFailed: 'keep' | 'rerun';
   /** Pending records of others, unless they were handed back, are left alone until they are overdue by this. */
   readonly overdueMs: number;
+  /** Whether it asks by a caller's key: a record that was made in the other way is under another lock. Default: as that. */
+  readonly keyed?: boolean;
   /** A first attempt that could not begin for so long is given up. */
   readonly startingDeadlineMs?: number | undefined;
 }
@@ -44,6 +46,7 @@ export type Admission =
 
 /** Judges a record at one moment of the run store's clock. */
 export function admit(run: RunRecord, asker: Asker, atMs: number): Admission {
+  if (asker.keyed !== undefined && asker.keyed !== (run.keyed === true)) return leave(run.state);
   switch (run.state) {
     case 'pending': {
       const lateMs = atMs - run.availableAtMs;

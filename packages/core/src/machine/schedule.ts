@@ -23,6 +23,8 @@ export interface Schedule {
   /** Every start is moved by so much; the instants keep their names. */
   readonly offsetMs: number;
   readonly catchUp: CatchUpPolicy;
+  /** The settings that decide about an instant before it begins, as text. Not a part of what the instants are. */
+  readonly terms?: string;
 }
 
 /** What a node found when it looked. */
@@ -31,6 +33,8 @@ export interface Look {
   readonly record: TaskRecord | undefined;
   /** The run store's time. */
   readonly nowMs: number;
+  /** Since when this node follows the schedule. Default: since ever, so that all others count as later. */
+  readonly followsSinceMs?: number;
   /** Whether this node's definition replaces the stored one, where that is another. */
   readonly replaces: boolean;
   /** The calendar of the stored definition, where that is another one that can be read. */
@@ -60,9 +64,32 @@ const MAX_GAPS = 32;
 
 /** What one look comes to. */
 export function plan(schedule: Schedule, look: Look): Plan {
+  const record = withOwnTerms(schedule, look);
+  if (record === undefined) return planned(schedule, look);
+  const answer = planned(schedule, { ...look, record });
+  return answer.act === 'wait' ? write({ ...look, record }, baseOf({ ...look, record }), []) : answer;
+}
+
+/** The terms of another node that are stored for the definition of both. */
+export function otherTerms(schedule: Schedule, record: TaskRecord | undefined): string | undefined {
+  const { hash, terms } = record?.definition ?? {};
+  return hash === schedule.definition.hash && terms?.text !== schedule.terms ? terms?.text : undefined;
+}
+
+/** The record with this node's terms, where nobody who started later has said others. */
+function withOwnTerms(schedule: Schedule, { record, followsSinceMs: sinceMs }: Look): TaskRecord | undefined {
+  const { terms: text } = schedule;
+  const { definition } = record ?? {};
+  if (record === undefined || definition?.hash !== schedule.definition.hash) return undefined;
+  if (text === undefined || sinceMs === undefined || definition.terms?.text === text) return undefined;
+  if (sinceMs <= (definition.terms?.sinceMs ?? -Infinity)) return undefined;
+  return { ...record, definition: { ...definition, terms: { text, sinceMs } } };
+}
+
+function planned(schedule: Schedule, look: Look): Plan {
   const { record, nowMs } = look;
   if (record?.definition === undefined || record.lowWaterMarkMs === undefined)
-    return write(look, defined(schedule, baseOf(look), nowMs, nowMs), []);
+    return write(look, defined(schedule, look, baseOf(look), nowMs), []);
   if (record.definition.hash !== schedule.definition.hash)
     return look.replaces ? changed(schedule, look, record.lowWaterMarkMs) : { act: 'yield' };
   // What was due before a pause is still to be run; what is due in it is settled when it ends.
@@ -193,12 +220,18 @@ function changed(schedule: Schedule, look: Look, markMs: number): Plan {
   const old = { fromMs: markMs, nowMs, reason: 'definition-changed' } as const;
   const { gaps: _gaps, ...base } = baseOf(look);
   const settled = passed(base, storedCalendar, old);
-  return write(look, defined(schedule, settled, settled.lowWaterMarkMs ?? nowMs, nowMs), []);
+  return write(look, defined(schedule, look, settled, settled.lowWaterMarkMs ?? nowMs), []);
 }
 
 /** This definition from now on. At first sight the mark is now: nothing before this moment was ever due. */
-function defined(schedule: Schedule, base: TaskRecord, markMs: number, sinceMs: number): TaskRecord {
-  return { ...base, definition: { ...schedule.definition, sinceMs }, lowWaterMarkMs: markMs };
+function defined(
+  { definition, terms: text }: Schedule,
+  { nowMs, followsSinceMs = nowMs }: Look,
+  base: TaskRecord,
+  markMs: number,
+): TaskRecord {
+  const terms = text === undefined ? {} : { terms: { text, sinceMs: followsSinceMs } };
+  return { ...base, definition: { ...definition, sinceMs: nowMs, ...terms }, lowWaterMarkMs: markMs };
 }
 
 /** The record with everything up to now passed over; the mark never goes back. */

@@ -37,11 +37,23 @@ export interface PauseGap {
   readonly toMs: number;
 }
 
+/** The schedule that is in force. */
+export interface StoredDefinition {
+  /** Of the text: which instants there are. Nodes with another one leave the task alone. */
+  readonly hash: string;
+  readonly text: string;
+  readonly sinceMs: number;
+  /**
+   * What becomes of an instant before it begins, as the node says that started last (`sinceMs`). Each node goes by its
+   * own: this is here so that nodes that differ can tell.
+   */
+  readonly terms?: { readonly text: string; readonly sinceMs: number };
+}
+
 /** What all nodes know about a task. All times are the run store's. */
 export interface TaskRecord {
   readonly task: string;
-  /** The schedule that is in force, and since when. */
-  readonly definition?: { readonly hash: string; readonly text: string; readonly sinceMs: number };
+  readonly definition?: StoredDefinition;
   /** No instant at or before this is ever planned again. */
   readonly lowWaterMarkMs?: number;
   readonly paused?: { readonly note: string; readonly sinceMs: number };
@@ -64,6 +76,18 @@ export interface TaskRecord {
 /** Run key of an occurrence: its instant in UTC, to the millisecond, the same text on every node. */
 export function occurrenceKey(instantMs: number): string {
   return new Date(instantMs).toISOString();
+}
+
+/** Whether a text is the run key of some instant. */
+export function isOccurrenceKey(key: string): boolean {
+  const instantMs = /^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/.test(key) ? Date.parse(key) : NaN;
+  return !Number.isNaN(instantMs) && occurrenceKey(instantMs) === key;
+}
+
+/** Whether a text could be the run key of a summary or of a window. */
+export function isPartKey(key: string): boolean {
+  const [instant = '', part = '', ...rest] = key.split('/');
+  return rest.length === 0 && /^(passed|\d+ms)$/.test(part) && isOccurrenceKey(instant);
 }
 
 /** Run key of a summary; no instant has it. */

@@ -53,3 +53,26 @@ test('an occurrence whose turn it is and that nobody can begin is told of as ove
   expect(more).toEqual([]);
   expect(alarm).toMatchObject({ payload: { reason: 'overdue', run: { key: '2026-01-01T01:00:00.000Z' } } });
 });
+
+describe('an occurrence that is tried again', () => {
+  /** The first attempt of the first instant fails. */
+  const once = (): void => {
+    if (stage.log.length === 1) throw new Error('boom');
+  };
+
+  test('keeps its place where its pause is shorter than a sweep interval: its lock stays with it', async () => {
+    const retry = { attempts: 2, backoff: '1500ms' } as const;
+    const options = { every: '1s', retry, catchUp: { all: { max: 10 } }, wait: '10s' } as const;
+    for (let node = 0; node < 2; node += 1) await stage.node(options, { work: once });
+    await stage.clock.advance(8_100);
+    expect(stage.instants()).toEqual([1, ...range(1, 8)]);
+  });
+
+  test('[V16] lets later ones pass where the pause is longer, and runs once all the same', async () => {
+    const retry = { attempts: 2, backoff: '25s' } as const;
+    for (let node = 0; node < 2; node += 1) await stage.node({ every: '10s', retry }, { work: once });
+    await stage.clock.advance(60_100);
+    expect(stage.instants()).toEqual([10, 20, 30, 10, 40, 50, 60]);
+    expect((await stage.states())['completed']).toEqual(expect.arrayContaining(range(10, 60, 10)));
+  });
+});

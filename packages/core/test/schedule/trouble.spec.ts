@@ -56,6 +56,8 @@ describe('[V5] [S8] everything was down over some ticks', () => {
     await downFor(130_000, 'latest');
     expect(stage.instants()).toEqual([60, 180]);
     expect(stage.log[1]!.trigger).toBe('catch-up');
+    // At once: nobody has to find it waiting.
+    expect(stage.log[1]!.atS).toBeLessThan(192);
     expect(await stage.states()).toEqual({ completed: [60, 180], expired: ['60–120: 1 missed'] });
   });
 

@@ -52,6 +52,7 @@ export function askerOf(host: RunHost, terms: EntryTerms, record: RunRecord, min
     backend: host.locks.backendName,
     ifFailed: sweeping ? 'keep' : (policy.ifFailed ?? byDefault),
     overdueMs: host.sweepIntervalMs,
+    keyed: terms.run.keyed === true,
     startingDeadlineMs: policy.startingDeadlineMs,
   };
 }

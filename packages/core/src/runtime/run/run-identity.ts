@@ -4,9 +4,9 @@
  */
 import { type Calendar, nearest } from '../../machine/calendar.js';
 import type { NewRun } from '../../machine/run-move.js';
-import { occurrenceKey } from '../../machine/task-record.js';
-import { GuardError } from '../../value/error.js';
-import { fullKey, joinParts, MAX_FULL_KEY_BYTES } from '../../value/key.js';
+import { isOccurrenceKey, isPartKey, occurrenceKey } from '../../machine/task-record.js';
+import { GuardError, invalidArgument } from '../../value/error.js';
+import { encodeKey, fullKey, joinParts, MAX_FULL_KEY_BYTES } from '../../value/key.js';
 import { pause } from '../flight/pause.js';
 import type { RunHost } from './run-host.js';
 import type { Wish } from './run-task.js';
@@ -37,6 +37,20 @@ async function occurrence(host: RunHost, wish: Wish, calendar: Calendar): Promis
   checkKeyLength(namespace, wish.task, key);
   const input = wish.input === undefined ? {} : { input: wish.input };
   return { task: wish.task, key, id: random.id(), trigger: 'cron', scheduledForMs: instantMs, ...input };
+}
+
+/**
+ * A caller's key as text, which must not be the name of something else under its task.
+ *
+ * @throws GuardError `invalid-argument`: no key; the name of a window, or of what was passed over; or an instant, where
+ * the task is known to have a schedule.
+ */
+export function callersKey({ tasks }: RunHost, task: string, given: unknown): string {
+  const key = encodeKey('key', given);
+  if (isPartKey(key)) throw invalidArgument('key', key, 'must not be the name that Guard gives a window');
+  if (tasks.get(task)?.schedule === undefined || !isOccurrenceKey(key)) return key;
+  const why = `must not be an instant, because task ${task} has a schedule: ask for instants by tasks.backfill`;
+  throw invalidArgument('key', key, why);
 }
 
 /**

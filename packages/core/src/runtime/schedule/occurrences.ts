@@ -6,6 +6,7 @@
 import { occurrenceKey, type PassedSummary, type Planned, summaryKey } from '../../machine/task-record.js';
 import type { StoredRun } from '../../machine/run-record.js';
 import { ON_TIME_MS } from '../../machine/schedule.js';
+import { GuardError } from '../../value/error.js';
 import { elapsed, type Instant } from '../../value/instant.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
@@ -73,6 +74,7 @@ export class Occurrences {
       });
       this.remember(planned.instantMs);
       if (answer.created) created.push(answer.stored);
+      this.tellTaken(answer.stored);
     }
     const { host, engine, task } = this;
     if (created.length > 0) void goThrough(host, engine, await withWaiting(host, task, created));
@@ -86,12 +88,17 @@ export class Occurrences {
     const availableAtMs = instantMs + this.offsetMs;
     const { waitMs, startingDeadlineMs = Infinity } = policy;
     // Later than that its lock was not to be had: whoever finds it waiting lets `catchUp` decide.
-    const beginUntilMs = availableAtMs + Math.min(ON_TIME_MS + waitMs, startingDeadlineMs);
+    const isMadeUpFor = this.task.schedule?.catchUp.mode !== 'none';
+    const fromMs = isMadeUpFor ? Math.max(availableAtMs, this.host.time.estimate()) : availableAtMs;
+    const beginUntilMs = Math.min(fromMs + ON_TIME_MS + waitMs, availableAtMs + startingDeadlineMs);
     const terms = { run, policy, waitMs, canGoOn: true, availableAtMs, beginUntilMs };
     this.entering.add(instantMs);
     const begun = engine.begin(terms, task, (entry) => {
       this.entering.delete(instantMs);
-      if (entry.stored !== undefined) this.remember(instantMs);
+      if (entry.stored !== undefined) {
+        this.remember(instantMs);
+        this.tellTaken(entry.stored);
+      }
       if (entry.entered || QUIET.has(entry.reason)) return;
       emit(host, 'run-skipped', { task: task.name, key: run.key, reason: entry.reason });
     });
@@ -103,6 +110,13 @@ export class Occurrences {
     const { startingDeadlineMs } = this.task.policy;
     if (startingDeadlineMs === undefined) return false;
     return this.host.time.estimate() - instantMs - this.offsetMs > startingDeadlineMs;
+  }
+
+  /** Somebody who does not know the schedule used an instant as the key of a call: it is taken, and never runs. */
+  private tellTaken({ run: { key, keyed } }: StoredRun): void {
+    if (keyed !== true) return;
+    const error = new GuardError('run-skipped', `instant ${key} is taken by a call with this key`, { key });
+    emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
   }
 
   private runOf({ instantMs, trigger }: Planned) {

@@ -4,7 +4,7 @@
  * It also looks once in every sweep interval, for what other nodes left behind; so no timer is ever long.
  */
 import { calendarOf } from './definition.js';
-import { nextDueMs, plan, type Plan } from '../../machine/schedule.js';
+import { nextDueMs, otherTerms, plan, type Plan } from '../../machine/schedule.js';
 import type { TaskRecord } from '../../machine/task-record.js';
 import type { StoredTask } from '../../port/run-store.js';
 import type { Timer } from '../../port/clock.js';
@@ -111,6 +111,7 @@ export class TaskLoop {
       if (stored !== null) await this.settle(stored.record);
       const answer = await this.planFor(stored);
       this.markMs = stored?.record.lowWaterMarkMs;
+      this.tellOtherTerms(answer.act === 'write' ? answer.next : stored?.record);
       if (answer.act !== 'write') return this.idle(answer.act, stored);
       const sentAt = host.clock.now();
       if (!(await writeTask(host, stored, answer.next))) continue;
@@ -130,6 +131,7 @@ export class TaskLoop {
       task: task.name,
       record,
       nowMs: host.time.atLeast(),
+      followsSinceMs: this.sinceMs,
       replaces: other !== undefined && (await this.replaces(other)),
       storedCalendar: other === undefined ? undefined : calendarOf(other.text),
       recorded: this.occurrences.recorded,
@@ -143,14 +145,25 @@ export class TaskLoop {
       const error = new Error('too many occurrences wait for their records');
       return emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
     }
-    const inForce = stored?.record.definition?.text ?? '';
-    if (this.told.has(inForce)) return;
-    this.told.add(inForce);
-    emit(this.host, 'schedule-conflict', {
-      task: this.task.name,
-      own: this.schedule.definition.text,
-      inForce,
-    });
+    this.tellConflict(this.schedule.definition.text, stored?.record.definition?.text ?? '');
+  }
+
+  /** A node that started later decides otherwise about instants before they begin: each goes by its own. */
+  private tellOtherTerms(record: TaskRecord | undefined): void {
+    const { schedule } = this;
+    const other = otherTerms(schedule, record);
+    if (other === undefined || schedule.terms === undefined) return;
+    const [own, inForce] = [schedule.terms.split('; '), other.split('; ')];
+    const differing = (some: readonly string[], others: readonly string[]): string =>
+      some.filter((one) => !others.includes(one)).join('; ');
+    this.tellConflict(differing(own, inForce), differing(inForce, own));
+  }
+
+  private tellConflict(own: string, inForce: string): void {
+    const name = `conflict ${inForce}`;
+    if (this.told.has(name)) return;
+    this.told.add(name);
+    emit(this.host, 'schedule-conflict', { task: this.task.name, own, inForce });
   }
 
   /** Of two definitions the later one schedules, for as long as a node lives that follows it. */
