@@ -21,7 +21,7 @@ async function older(first: TaskOptions<void>, second: TaskOptions<void>): Promi
   await stage.clock.advance(60_000);
 }
 
-describe('[V30] [B111] settings that decide about an instant before it begins', () => {
+describe('[V30] settings that decide about an instant before it begins', () => {
   test.each<[string, TaskOptions<void>, string, string]>([
     ['catchUp', { catchUp: 'none' }, 'catchUp: latest', 'catchUp: none'],
     [

@@ -1,5 +1,5 @@
 /** Occurrences in a cluster: each one once, whatever becomes of clocks, loops and nodes. */
-import { range, ScheduleStage } from './stage.js';
+import { range, ScheduleStage, START_MS, SWEEP } from './stage.js';
 import { sleep } from '../runs/stage.js';
 
 let stage: ScheduleStage;
@@ -18,6 +18,19 @@ describe('every occurrence once', () => {
     await stage.clock.advance(20_050);
     expect(stage.instants()).toEqual(range(1, 20));
     expect(stage.log.every(({ trigger, key }) => trigger === 'cron' && key.endsWith('.000Z'))).toBe(true);
+  });
+
+  test('[B136] a task that is registered while its nodes run is guarded like the others', async () => {
+    const nodes = [1, 2, 3].map(() => stage.process(SWEEP));
+    for (const node of nodes) await stage.start(node);
+    const ran: string[] = [];
+    await stage.clock.advance(5_500);
+    for (const { guard } of nodes) {
+      guard.task('late', EVERY_SECOND, ({ key }) => ran.push(key));
+      await stage.clock.advance(100);
+    }
+    await stage.clock.advance(9_500);
+    expect(ran).toEqual(range(6, 15).map((second) => new Date(START_MS + second * 1_000).toISOString()));
   });
 
   test('[V1] [B128] a short task runs once although every node wakes for it, and a late starter repeats nothing', async () => {

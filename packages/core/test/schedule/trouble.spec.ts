@@ -323,6 +323,29 @@ describe('overlap', () => {
   });
 });
 
+describe('[B131] a body that never settles', () => {
+  test('is given up at its timeout: its lease runs out, it is taken over, and the schedule goes on', async () => {
+    const never = new Gate();
+    const aborted: number[] = [];
+    const work = (run: Run): unknown => {
+      if (stage.log.length !== 3) return undefined;
+      run.signal.addEventListener('abort', () => aborted.push(stage.clock.now().wallMs - START_MS));
+      return never.promise;
+    };
+    const options = { ...SECONDS, timeout: '4s', letGoAfter: '1s' } as const;
+    for (let node = 0; node < 2; node += 1) await stage.node(options, { work });
+    await stage.clock.advance(30_100);
+    expect(Math.round(aborted[0]! / 1_000)).toBe(7);
+    const after = stage.log.filter(({ key }) => (Date.parse(key) - START_MS) / 1_000 > 3);
+    // Its lease was renewed until a second after the signal, and runs out by itself: 6 s at most.
+    expect(after[0]!.atS).toBeGreaterThan(8);
+    expect(after[0]!.atS).toBeLessThan(16);
+    expect(stage.instants().slice(-5)).toEqual(range(26, 30));
+    const [, again, ...more] = stage.log.filter(({ key }) => key === '2026-01-01T00:00:03.000Z');
+    expect([again?.trigger, more]).toEqual(['takeover', []]);
+  });
+});
+
 describe('definitions', () => {
   test('[V9] [B129] a changed schedule: the old one is settled, the new one starts from now', async () => {
     const old = await stage.node({ every: '20s' });
