@@ -134,6 +134,9 @@ class Runs implements RunFacade {
   async start(options: StartOptions = {}): Promise<void> {
     checkOptions('start options', options, ['tasks', 'ref']);
     const { tasks, ref = true } = options;
+    if (typeof ref !== 'boolean') throw invalidArgument('ref', ref, 'must be true or false');
+    const names: unknown = tasks ?? [];
+    if (!Array.isArray(names)) throw invalidArgument('tasks', names, 'must be a list of names');
     for (const name of tasks ?? []) {
       if (this.host.tasks.get(name) !== undefined) continue;
       throw invalidArgument('tasks', name, 'must name tasks that are registered');

@@ -8,10 +8,11 @@ import { GuardError, invalidArgument } from './error.js';
  */
 export function checkOptions(argument: string, options: unknown, known: readonly string[]): void {
   if (options === undefined) return;
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  // By its tag: a date, a map or a promise has no options, and would be taken for "none given".
+  if (Object.prototype.toString.call(options) !== '[object Object]') {
     throw invalidArgument(argument, options, 'must be an object');
   }
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(options as object)) {
     if (!known.includes(name)) {
       throw new GuardError(
         'invalid-argument',
