@@ -1,17 +1,29 @@
 // `npm run test:smoke`: every server once through testcontainers. Uses the container engine that runs and the public
 // images, or, as root on Debian, an engine and an image of our own. Exits with 75 where no engine can be had: then
-// nothing was shown, which is neither a success nor a defect.
-import { provideDocker } from './lib/docker.mjs';
+// nothing was shown, which is neither a success nor a defect. `--prepare` makes the image and shows nothing.
+import { installDocker, provideDocker } from './lib/docker.mjs';
 import { runJestProjects } from './lib/jest.mjs';
 import { run } from './lib/run.mjs';
-import { IMAGE_VARIABLES, importServerImage } from './lib/server-image.mjs';
+import { IMAGE_VARIABLES, importServerImage, makeServerImage } from './lib/server-image.mjs';
 import { Stages } from './lib/stages.mjs';
 
 const NOTHING_SHOWN = 75;
 const stages = new Stages();
 
-process.exitCode = await smoke();
-stages.print();
+if (process.argv.includes('--prepare')) {
+  process.exitCode = await prepare();
+} else {
+  process.exitCode = await smoke();
+  stages.print();
+}
+
+async function prepare() {
+  const { runs, why } = await installDocker();
+  if (why !== undefined) console.error(why);
+  if (why !== undefined) return NOTHING_SHOWN;
+  // Who has an engine has the public images.
+  return runs || (await makeServerImage()) ? 0 : 1;
+}
 
 async function smoke() {
   let docker;

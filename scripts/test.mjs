@@ -8,13 +8,14 @@ import { Stages } from './lib/stages.mjs';
 const stages = new Stages();
 const totals = { passed: 0, failed: 0, skipped: 0 };
 
-if (await dependenciesAreThere()) {
-  // None of these needs another, and the longest, the native build, keeps one core busy.
-  await Promise.all([
-    provideMachineCode(),
-    stages.run('build', async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0),
-    checkSources(),
-  ]);
+// The programs of Debian come while npm brings packages: both wait for the network.
+const [there] = await Promise.all([
+  dependenciesAreThere(),
+  stages.run('server programs', provideServerPrograms),
+]);
+if (there) {
+  // The native build keeps one core busy as long as everything else here does another.
+  await Promise.all([stages.run('native modules', provideNativeModules), buildAndCheck()]);
   await stages.run('tests: unit, examples, servers', () => test('unit', 'examples', 'servers'));
 }
 
@@ -30,13 +31,9 @@ async function dependenciesAreThere() {
   });
 }
 
-/** One after the other: both may install Debian's packages. */
-async function provideMachineCode() {
-  await stages.run('server programs', provideServerPrograms);
-  await stages.run('native modules', provideNativeModules);
-}
-
-async function checkSources() {
+/** One after the other: each of them is as fast as its core. */
+async function buildAndCheck() {
+  await stages.run('build', async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0);
   await stages.run('typecheck', async () => {
     return (await runNodeTool('typescript/bin/tsc', ['-p', 'tsconfig.lint.json'])).code === 0;
   });

@@ -12,9 +12,16 @@ const READY_WITHIN_MS = 60_000;
 
 /** `{ host, own, stop }`, or `{ why }` where no engine can be had. `own`: it has no images but those we import. */
 export async function provideDocker() {
+  const { runs, why } = await installDocker();
+  if (runs) return { host: process.env.DOCKER_HOST, own: false, stop: async () => {} };
+  return why === undefined ? startDockerd() : { why };
+}
+
+/** `{ runs: true }` where an engine runs already, `{ why }` where none can be had, else `{}`: one can be started now. */
+export async function installDocker() {
   if ((await run('docker', ['info'], { capture: true })).code === 0) {
     console.log('a container engine runs already');
-    return { host: process.env.DOCKER_HOST, own: false, stop: async () => {} };
+    return { runs: true };
   }
   if (!existsSync('/usr/sbin/dockerd')) {
     if (!(await canInstallPackages())) {
@@ -22,8 +29,8 @@ export async function provideDocker() {
     }
     await installPackages(['docker.io'], { services: ['docker', 'containerd'] });
   }
-  if (process.getuid?.() !== 0) return { why: 'no container engine answers, and only root can start one' };
-  return startDockerd();
+  if (process.getuid?.() === 0) return {};
+  return { why: 'no container engine answers, and only root can start one' };
 }
 
 async function startDockerd() {

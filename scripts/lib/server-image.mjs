@@ -17,14 +17,21 @@ export const IMAGE_VARIABLES = Object.fromEntries(
   ['REDIS', 'ETCD', 'POSTGRES', 'MARIADB', 'PGBOUNCER'].map((kind) => [`GUARD_${kind}_IMAGE`, NAME]),
 );
 
-/** Makes the image, or takes the one that was made before, and imports it. Answers whether it is there. */
+const FOLDER = join(root, '.tmp', 'server-image');
+const TAR = join(FOLDER, 'image.tar');
+
+/** Makes the image, or takes the one that was made before. Answers whether it is there. */
+export async function makeServerImage() {
+  if (!existsSync(TAR)) return makeImage(FOLDER, TAR);
+  console.log(`taking ${TAR}; delete it to have it made anew`);
+  return true;
+}
+
+/** The same, and imports it. */
 export async function importServerImage(env) {
-  const folder = join(root, '.tmp', 'server-image');
-  const tar = join(folder, 'image.tar');
-  if (existsSync(tar)) console.log(`taking ${tar}; delete it to have it made anew`);
-  else if (!(await makeImage(folder, tar))) return false;
+  if (!(await makeServerImage())) return false;
   const changes = [`ENV PATH=${PATH}`, `ENTRYPOINT ["${ENTRYPOINT}"]`].flatMap((each) => ['--change', each]);
-  const { code, output } = await run('docker', ['import', ...changes, tar, NAME], { env, capture: true });
+  const { code, output } = await run('docker', ['import', ...changes, TAR, NAME], { env, capture: true });
   if (code !== 0) console.error(output);
   return code === 0;
 }

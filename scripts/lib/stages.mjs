@@ -8,8 +8,25 @@ export class Stages {
    * Runs one stage. `work` answers whether it went well, or `{ skipped: why }`; a stage that throws has failed. A
    * skipped stage shows nothing, and its row in the table says so.
    */
-  async run(name, work) {
+  run(name, work) {
     console.log(`\n=== ${name}`);
+    return this.#run(name, work);
+  }
+
+  /**
+   * Runs one stage beside others. `work` answers what it has to say as well, `{ answer, output }`, which is shown whole
+   * when the stage is over: the texts of two stages do not mix.
+   */
+  runBesideOthers(name, work) {
+    console.log(`\n=== ${name} starts`);
+    return this.#run(name, async () => {
+      const { answer, output } = await work();
+      console.log(`\n=== ${name}\n${output.trimEnd()}`);
+      return answer;
+    });
+  }
+
+  async #run(name, work) {
     const startedAt = performance.now();
     let answer = false;
     try {
