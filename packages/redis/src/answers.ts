@@ -13,12 +13,22 @@ export type InspectAnswer = readonly [
   waiting: number | string,
 ];
 
-/** The answer to an acquire. */
-export function claimAnswer(answer: unknown): ClaimAnswer {
+/** The answers to acquires: one token for all of them, or a list. */
+export function claimAnswers(value: unknown, count: number): readonly ClaimAnswer[] {
+  if (typeof value !== 'string') return (value as readonly unknown[]).map(claimAnswer);
+  return new Array<ClaimAnswer>(count).fill({ status: 'granted', token: BigInt(value) });
+}
+
+/** The answers to what is answered by 1 or 0: one for all of them, or a list. */
+export function yesOrNo<A>(value: unknown, count: number, yes: A, no: A): readonly A[] {
+  if (!Array.isArray(value)) return new Array<A>(count).fill(Number(value) === 1 ? yes : no);
+  return (value as readonly unknown[]).map((one) => (Number(one) === 1 ? yes : no));
+}
+
+function claimAnswer(answer: unknown): ClaimAnswer {
+  if (typeof answer === 'string') return { status: 'granted', token: BigInt(answer) };
   const [status, first, second, third] = answer as readonly [string, ...unknown[]];
   switch (status) {
-    case 'g':
-      return { status: 'granted', token: BigInt(first as string) };
     case 'q':
       return {
         status: 'queued',
@@ -63,3 +73,6 @@ export function noticeOf(message: string): Notice | undefined {
 export function digits(token: bigint): string {
   return token.toString().padStart(19, '0');
 }
+
+/** The floor of a claim that has none. */
+export const NO_FLOOR = digits(0n);

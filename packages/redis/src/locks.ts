@@ -10,6 +10,8 @@ import {
   type Claim,
   type ClaimAnswer,
   type Duration,
+  type Holder,
+  type LeaseRef,
   type LockBackend,
   type LockInfo,
   type LockQuery,
@@ -21,24 +23,28 @@ import {
   type RenewAnswer,
   type Subscription,
 } from '@guard/core';
-import { claimAnswer, digits, infoOf, noticeOf, type InspectAnswer } from './answers.js';
+import { claimAnswers, digits, infoOf, noticeOf, NO_FLOOR, yesOrNo, type InspectAnswer } from './answers.js';
 import { compareBytes } from './byte-order.js';
 import { checkConnection, type Acks, type RedisConnection, type ScriptReply } from './connection.js';
-import { CHANNEL_PREFIX, claimKeys, keyOf, lockKeys, recordPattern } from './names.js';
+import {
+  CHANNEL_PREFIX,
+  keyOf,
+  recordField,
+  recordPattern,
+  scopeOfServer,
+  scopeOfTag,
+  type LockScope,
+} from './names.js';
 import { ACQUIRE } from './scripts/acquire.lua.js';
 import { INSPECT } from './scripts/inspect.lua.js';
 import { RELEASE } from './scripts/release.lua.js';
 import { RENEW } from './scripts/renew.lua.js';
+import type { Script } from './scripts/script.js';
 import { tagOf } from './slot.js';
 import { Unconfirmed } from './unconfirmed.js';
 
 /** Options of `redisLocks`. */
 export interface RedisLocksOptions {
-  /**
-   * How long a lock that was given back keeps its last token, so that tokens grow even when the server's clock steps
-   * back (S2). Each lock that was used within this time costs one small key. Default 10 minutes.
-   */
-  readonly keepToken?: Duration;
   /**
    * Grants and renewals count only once so many replicas have them, so that a fail-over to one of these replicas loses
    * none (S1). Where they do not confirm in time, a grant is undone and the claim is told why (`unavailable`). Default:
@@ -61,7 +67,6 @@ export interface RedisAcks {
 const MAX_BATCH = 64;
 /** A script of so many renewals takes the server some two milliseconds. */
 const MAX_RENEW = 256;
-const DEFAULT_KEEP: Duration = '10m';
 const DEFAULT_ACKS_MS = 500;
 
 /**
@@ -72,9 +77,8 @@ const DEFAULT_ACKS_MS = 500;
  */
 export function redisLocks(connection: RedisConnection, options: RedisLocksOptions = {}): LockBackend {
   checkConnection('redisLocks', connection);
-  checkOptions('redisLocks', options, ['keepToken', 'acks']);
-  const keepMs = parseDuration('keepToken', options.keepToken ?? DEFAULT_KEEP);
-  return new RedisLocks(connection, keepMs, checkedAcks(options.acks));
+  checkOptions('redisLocks', options, ['acks']);
+  return new RedisLocks(connection, checkedAcks(options.acks));
 }
 
 function checkedAcks(acks: RedisAcks | undefined): Acks | undefined {
@@ -99,57 +103,54 @@ class RedisLocks implements LockBackend {
     maxRenew: MAX_RENEW,
   };
   readonly partition?: (key: string) => string;
+  private readonly scopeOf: (locks: readonly { readonly key: string }[]) => LockScope;
+  private readonly holders = new HolderTexts();
   private readonly open = new Set<Subscription>();
 
   constructor(
     private readonly connection: RedisConnection,
-    private readonly keepMs: number,
     private readonly acks: Acks | undefined,
   ) {
     this.name = `redis://${connection.place}`;
     // In a cluster a script can touch one slot only, and a dead master harms only its own locks.
     if (connection.cluster) this.partition = tagOf;
+    this.scopeOf = connection.cluster ? scopeOfTag : scopeOfServer;
   }
 
   async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    const keys = claimKeys(claims.map(({ key, id }) => ({ key, claim: id })));
-    const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
-    for (const claim of claims) {
-      args.push(claim.id, claim.ttlMs, claim.wait ? 1 : 0, claim.ticketTtlMs, claim.session);
-      args.push(digits(claim.floor ?? 0n), JSON.stringify(claim.holder));
+    let fields = '';
+    for (const { key, id, ttlMs, wait, ticketTtlMs, session, floor, holder } of claims) {
+      const terms = `${floor === undefined ? NO_FLOOR : digits(floor)}${wait ? 1 : 0}${padded(ticketTtlMs)}`;
+      const identity = `${session}|${id}|${this.holders.of(holder)}`;
+      fields += `${recordField(key)}\0${ttlMs}\0${terms}${identity}\0`;
     }
-    const reply = await this.connection.run(ACQUIRE, keys, args, this.acks);
-    const answers = (reply.value as readonly unknown[]).map(claimAnswer);
+    const reply = await this.run(ACQUIRE, claims, fields, this.acks);
+    const answers = claimAnswers(reply.value, claims.length);
     const why = this.unconfirmed(reply);
     return why === undefined ? answers : why.undone(claims, answers, (taken) => this.release(taken));
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
-    const keys = lockKeys(renewals.map(({ key }) => key));
-    const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
-    for (const { claim, token, ttlMs } of renewals) args.push(claim, digits(token), ttlMs);
-    const reply = await this.connection.run(RENEW, keys, args, this.acks);
-    const why = this.unconfirmed(reply);
-    return (reply.value as readonly unknown[]).map((answer) => {
-      if (Number(answer) !== 1) return { status: 'lost' };
-      // Not confirmed: it may or may not outlive a fail-over, so it is asked for again until the lease is over.
-      return why === undefined ? { status: 'renewed' } : why.answer();
-    });
+    let fields = '';
+    for (const renewal of renewals)
+      fields += `${recordField(renewal.key)}\0${renewal.ttlMs}\0${proofOf(renewal)}\0`;
+    const reply = await this.run(RENEW, renewals, fields, this.acks);
+    // Not confirmed: it may or may not outlive a fail-over, so it is asked for again until the lease is over.
+    const renewed = this.unconfirmed(reply)?.answer() ?? RENEWED;
+    return yesOrNo(reply.value, renewals.length, renewed, LOST);
   }
 
   async release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
-    const keys = claimKeys(releases);
-    const args: (string | number)[] = [this.keepMs, CHANNEL_PREFIX];
+    let fields = '';
     for (const release of releases) {
-      if (release.cancel) args.push(release.claim, '', release.tombstoneMs);
-      else args.push(release.claim, digits(release.token), 0);
+      const what = release.cancel
+        ? `c${padded(release.tombstoneMs)}${release.session}|${release.claim}|`
+        : proofOf(release);
+      fields += `${recordField(release.key)}\0${what}\0`;
     }
-    const { value, resent } = await this.connection.run(RELEASE, keys, args);
-    return (value as readonly unknown[]).map((answer) => {
-      if (Number(answer) === 1) return { status: 'released' };
-      // The client may have sent it twice by itself; then "lost" may be the echo of our own release.
-      return resent ? { status: 'lost', resent } : { status: 'lost' };
-    });
+    const { value, resent } = await this.run(RELEASE, releases, fields);
+    // The client may have sent it twice by itself; then "lost" may be the echo of our own release.
+    return yesOrNo<ReleaseAnswer>(value, releases.length, RELEASED, resent ? LOST_OR_ECHO : LOST);
   }
 
   async inspect(query: LockQuery): Promise<readonly LockInfo[]> {
@@ -159,7 +160,9 @@ class RedisLocks implements LockBackend {
   private async inspectKeys(queried: readonly string[]): Promise<readonly LockInfo[]> {
     const found = new Map<string, LockInfo>();
     const ask = async (group: readonly string[]): Promise<void> => {
-      const { value } = await this.connection.run(INSPECT, lockKeys(group), [this.keepMs, CHANNEL_PREFIX]);
+      const fields = group.map((key) => `${recordField(key)}\0`).join('');
+      const locks = group.map((key) => ({ key }));
+      const { value } = await this.run(INSPECT, locks, fields);
       const answers = value as readonly InspectAnswer[];
       group.forEach((key, index) => found.set(key, infoOf(key, answers[index]!)));
     };
@@ -209,6 +212,16 @@ class RedisLocks implements LockBackend {
     await Promise.all([...this.open].map((subscription) => subscription.close()));
   }
 
+  private run(
+    script: Script,
+    locks: readonly { readonly key: string }[],
+    fields: string,
+    acks?: Acks,
+  ): Promise<ScriptReply> {
+    const { keys, head } = this.scopeOf(locks);
+    return this.connection.run(script, keys, [...head, fields], acks);
+  }
+
   private unconfirmed({ acks: confirmed }: ScriptReply): Unconfirmed | undefined {
     if (this.acks === undefined || confirmed >= this.acks.replicas) return undefined;
     return new Unconfirmed(this.acks, confirmed);
@@ -228,5 +241,34 @@ class RedisLocks implements LockBackend {
       for (let at = 0; at < group.length; at += MAX_BATCH) pieces.push(group.slice(at, at + MAX_BATCH));
       return pieces;
     });
+  }
+}
+
+const RENEWED: RenewAnswer = { status: 'renewed' };
+const RELEASED: ReleaseAnswer = { status: 'released' };
+const LOST = { status: 'lost' } as const;
+const LOST_OR_ECHO: ReleaseAnswer = { status: 'lost', resent: true };
+
+/** Milliseconds as the scripts take them out of a text. */
+function padded(ms: number): string {
+  return String(ms).padStart(15, '0');
+}
+
+/** What a record says of a grant, and nobody else can. */
+function proofOf({ token, session, claim }: LeaseRef): string {
+  return `${digits(token)}${session}|${claim}|`;
+}
+
+/** Holders as texts. A guard shows one for all its locks that are for no run, so the last one is mostly the next. */
+class HolderTexts {
+  private last: Holder | undefined;
+  private text = '';
+
+  of(holder: Holder): string {
+    if (holder !== this.last) {
+      this.last = holder;
+      this.text = JSON.stringify(holder);
+    }
+    return this.text;
   }
 }

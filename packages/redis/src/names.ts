@@ -19,27 +19,31 @@ export function lockNames(key: string): LockNames {
   return { record: `${start}l:${key}`, queue: `${start}q:${key}`, tickets: `${start}t:${key}` };
 }
 
-/** The keys of many locks, kind by kind, as the scripts take them: records, queues, tickets. */
-export function lockKeys(keys: readonly string[]): string[] {
-  return kindByKind(keys.map(lockNames));
+/** A lock as the scripts are told of it: what stands behind `guard:` in the name of its record. */
+export function recordField(key: string): string {
+  return `{${tagOf(key)}}:l:${key}`;
 }
 
-/** The same with the tombstones of one claim on each: records, queues, tickets, tombstones. */
-export function claimKeys(claims: readonly { readonly key: string; readonly claim: string }[]): string[] {
-  const names = claims.map(({ key }) => lockNames(key));
-  const tombstones = claims.map(({ key, claim }) => `guard:{${tagOf(key)}}:c:${claim}:${key}`);
-  return [...kindByKind(names), ...tombstones];
+/** What a script on locks is given as its keys, and as its arguments before the operations. */
+export interface LockScope {
+  readonly keys: readonly string[];
+  readonly head: readonly [channelPrefix: string, behindGuard: number];
 }
 
-function kindByKind(names: readonly LockNames[]): string[] {
-  const count = names.length;
-  const all = new Array<string>(count * 3);
-  names.forEach(({ record, queue, tickets }, index) => {
-    all[index] = record;
-    all[count + index] = queue;
-    all[count * 2 + index] = tickets;
-  });
-  return all;
+/** One for all locks of a server. */
+export function scopeOfServer(): LockScope {
+  return SERVER;
+}
+
+/** In a cluster the locks of one call are of one tag, and its client has to be told of every key. */
+export function scopeOfTag(locks: readonly { readonly key: string }[]): LockScope {
+  const tag = `{${tagOf(locks[0]?.key ?? '')}}:`;
+  const keys = [`guard:${tag}token`];
+  for (const { key } of locks) {
+    const { record, queue, tickets } = lockNames(key);
+    keys.push(record, queue, tickets);
+  }
+  return { keys, head: [CHANNEL_PREFIX, tag.length + 'token'.length] };
 }
 
 const RECORD = /^guard:\{\d+\}:l:/;
@@ -57,6 +61,11 @@ export function keyOf(record: string): string | undefined {
 
 /** Before the session's id: the channel of a guard's notices. */
 export const CHANNEL_PREFIX = 'guard:notices:';
+
+const SERVER: LockScope = {
+  keys: ['guard:token'],
+  head: [CHANNEL_PREFIX, 'token'.length],
+};
 
 /** Before the namespace: the channel on which writes are told, for one database and key prefix. */
 export function stateChannel(scope: string): string {

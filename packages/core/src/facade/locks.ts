@@ -1,7 +1,7 @@
 /** The lock part of a guard: checks what it is given, turns keys into full keys, and hands on to the runtime. */
 import type { AcquireOptions, Lock, LockApi, LockSet, LockStatus, TryOptions } from '../api/lock.js';
 import type { LockInfo } from '../port/lock-backend.js';
-import { currentFrame, runInFrame } from '../runtime/context.js';
+import { currentFrame } from '../runtime/context.js';
 import type { Events } from '../runtime/events.js';
 import type { Lease } from '../runtime/lock/held-lock.js';
 import type { Locks } from '../runtime/lock/locks.js';
@@ -10,9 +10,9 @@ import { marginMs, parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument } from '../value/error.js';
 import { encodeKey, fullKey, type Key } from '../value/key.js';
 import { checkFunction, checkOptions, checkSignal } from '../value/options.js';
-import { isStream } from '../value/stream.js';
 import { compareText } from '../value/token.js';
 import { HeldSet } from './lock-set.js';
+import { LockedWork, type Work } from './locked-work.js';
 import type { Running } from './running.js';
 
 /** How many keys `acquireAll` takes. */
@@ -27,7 +27,6 @@ export interface LockDefaults {
   readonly waitMs: number;
 }
 
-/** Work never begins inside the call that asks for it, whatever the backend. */
 const SOON = Promise.resolve();
 
 /** Locks as applications see them. */
@@ -41,35 +40,24 @@ export class LockFacade implements LockApi {
 
   withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
-  /** The work's own error wins, unless the lock was lost before its release began. */
-  async withLock<T>(key: Key, first: unknown, second?: unknown): Promise<T> {
-    const isShort = second === undefined && typeof first === 'function';
-    const work = isShort ? first : second;
-    checkFunction('work', work);
-    const request = this.request(key, isShort ? undefined : (first as AcquireOptions | undefined));
-    const parent = currentFrame();
-    const claimed = this.locks.claimSoon(request, parent);
-    const lease = granted(request, claimed instanceof Promise ? await claimed : claimed);
-    if (!(claimed instanceof Promise)) await SOON;
-    // One function, because each promise costs as much as a step of a backend in memory.
-    this.running.enter();
-    let failure: { readonly error: unknown } | undefined;
-    let value: T | undefined;
-    try {
-      const frame = { lock: lease, backend: this.locks.backend, parent };
-      value = await runInFrame(frame, work as (lock: Lock) => T | PromiseLike<T>, lease);
-      if (isStream(value)) throw streamError(request);
-    } catch (error) {
-      failure = { error };
-    }
-    const given = lease.giveBack();
-    // A release by the work itself is its own business; a loss is not.
-    const lost = lease.wasLost;
-    if (given instanceof Promise) await given;
-    this.running.leave();
-    if (lost) throw lossOf(lease, failure);
-    if (failure !== undefined) throw failure.error;
-    return value as T;
+  withLock<T>(key: Key, first: unknown, second?: unknown): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const isShort = second === undefined && typeof first === 'function';
+      const work = isShort ? first : second;
+      checkFunction('work', work);
+      const request = this.request(key, isShort ? undefined : (first as AcquireOptions | undefined));
+      const parent = currentFrame();
+      const claimed = this.locks.claimSoon(request, parent);
+      const { running, locks } = this;
+      const call = new LockedWork(running, work as Work<T>, locks.backend, parent, resolve, reject);
+      const begin = (outcome: ClaimOutcome): void => {
+        if (outcome.status === 'granted') call.begin(outcome.lock as Lease);
+        else reject(busyError(request));
+      };
+      // Work never begins inside the call that asks for it, whatever the backend.
+      if (claimed instanceof Promise) claimed.then(begin, reject);
+      else void SOON.then(() => begin(claimed));
+    });
   }
 
   async acquire(key: Key, options?: AcquireOptions): Promise<Lock> {
@@ -201,30 +189,20 @@ function statusOf(key: string, info: LockInfo | undefined): LockStatus {
   };
 }
 
-function lossOf(lease: Lease, failure: { readonly error: unknown } | undefined): GuardError {
-  const loss = lease.lossError();
-  if (failure === undefined || GuardError.is(failure.error, 'lock-lost')) return loss;
-  return new GuardError('lock-lost', loss.message.replace('[lock-lost] ', ''), {
-    key: lease.key,
-    cause: failure.error,
-  });
-}
-
 /** The application holds it from now on. */
 function handle(lease: Lease): Lease {
   lease.isHandle = true;
   return lease;
 }
 
-function streamError(request: ClaimRequest): GuardError {
-  const message = `the work under ${request.shownKey} returned a stream, which would go on without the lock: consume it inside`;
-  return new GuardError('invalid-argument', message, { key: request.shownKey });
-}
-
 /** A wait that ended is the caller's error; everything else was thrown already. */
 function granted(request: ClaimRequest, outcome: ClaimOutcome): Lease {
   if (outcome.status === 'granted') return outcome.lock as Lease;
+  throw busyError(request);
+}
+
+function busyError(request: ClaimRequest): GuardError {
   const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
   const message = `lock ${request.shownKey} is held by somebody else${wait}`;
-  throw new GuardError('lock-busy', message, { key: request.shownKey });
+  return new GuardError('lock-busy', message, { key: request.shownKey });
 }

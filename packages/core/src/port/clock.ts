@@ -8,6 +8,11 @@ import type { Instant } from '../value/instant.js';
 export interface Timer {
   /** Forgets the timer; without effect once it has fired. */
   cancel(): void;
+  /**
+   * Says anew whether the timer keeps the process alive (L5): cheaper than a new timer. A clock without it is asked for
+   * new timers instead.
+   */
+  keepAlive?(alive: boolean): void;
 }
 
 /** What a timer may ask for. */

@@ -18,14 +18,22 @@ export const systemClock: Clock = {
 function setTimer(run: () => void, delayMs: number, options: TimerOptions = {}): Timer {
   if (delayMs === Infinity) return { cancel: () => undefined };
   const dueMs = performance.now() + delayMs;
+  let alive = options.ref !== false;
   let handle = arm();
-  return { cancel: () => clearTimeout(handle) };
+  return {
+    cancel: () => clearTimeout(handle),
+    keepAlive: (wanted) => {
+      alive = wanted;
+      if (alive) handle.ref();
+      else handle.unref();
+    },
+  };
 
   function arm(): NodeJS.Timeout {
     const leftMs = dueMs - performance.now();
     // A platform timer may fire a fraction early; whoever asked for a delay must never see it undercut.
     const timeout = setTimeout(fire, Math.min(Math.max(Math.ceil(leftMs), 0), MAX_TIMER_MS));
-    if (options.ref === false) timeout.unref();
+    if (!alive) timeout.unref();
     return timeout;
   }
 

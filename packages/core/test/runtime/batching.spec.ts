@@ -1,5 +1,6 @@
 import { SeededRandom, VirtualClock } from '@guard/testing';
-import { Coalescer, type Landing } from '../../src/runtime/flight/coalescer.js';
+import { Coalescer, type CoalescerOptions, type Landing } from '../../src/runtime/flight/coalescer.js';
+import { Loads } from '../../src/runtime/flight/load.js';
 import { Scheduler, type Due } from '../../src/runtime/flight/scheduler.js';
 
 interface Flight {
@@ -8,10 +9,10 @@ interface Flight {
   fail(cause: Error): void;
 }
 
-function lane(
+function lane({
   maxBatch = 64,
-  together = false,
-): {
+  ...options
+}: Partial<Pick<CoalescerOptions<string, string>, 'maxBatch' | 'together' | 'loads'>> = {}): {
   readonly clock: VirtualClock;
   readonly flights: Flight[];
   readonly landings: Landing<string>[];
@@ -24,7 +25,7 @@ function lane(
     clock,
     deadlines: new Scheduler(clock, true),
     maxBatch,
-    together,
+    ...options,
     send: (keys) =>
       new Promise((resolve, reject) => {
         flights.push({ keys, land: () => resolve(keys.map((key) => `answer to ${key}`)), fail: reject });
@@ -36,10 +37,18 @@ function lane(
 }
 
 describe('a coalescer', () => {
-  it('[C2] sends at once when nothing is in flight', () => {
-    const { flights, submit } = lane();
+  it('[C2] sends at once when nothing is in flight, as soon as everything that is ready has run', async () => {
+    const { clock, flights, submit } = lane();
     submit('a');
-    expect(flights.map((flight) => flight.keys)).toEqual([['a']]);
+    // Whoever wakes in the same turn, however many reactions deep, travels along.
+    void Promise.resolve()
+      .then(() => undefined)
+      .then(() => undefined)
+      .then(() => submit('b'));
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    expect(flights.map((flight) => flight.keys)).toEqual([['a', 'b']]);
+    await clock.settle();
+    expect(flights).toHaveLength(1);
   });
 
   it('says in whole milliseconds for how long the backend was silent', async () => {
@@ -53,16 +62,32 @@ describe('a coalescer', () => {
   it('[C2] gathers while two batches are in flight, half of what is outstanding in each, sorted by key', async () => {
     const { clock, flights, submit } = lane();
     for (let index = 0; index < 42; index += 1) submit(`k${String((index * 17) % 42).padStart(2, '0')}`);
-    expect(flights.map((flight) => flight.keys.length)).toEqual([1, 1]);
+    await clock.settle();
+    expect(flights.map((flight) => flight.keys.length)).toEqual([21, 21]);
+    for (let index = 0; index < 38; index += 1) submit(`l${String((index * 17) % 38).padStart(2, '0')}`);
+    await clock.settle();
+    expect(flights).toHaveLength(2);
     flights[0]!.land();
     await clock.settle();
-    // 40 wait and one is in flight: half of 41.
-    expect(flights[2]!.keys).toHaveLength(21);
+    // 38 wait and 21 are in flight: half of 59.
+    expect(flights[2]!.keys).toHaveLength(30);
     expect(flights[2]!.keys).toEqual([...flights[2]!.keys].sort());
   });
 
+  it('[C2] counts what is outstanding of the verbs that take turns with it', async () => {
+    const loads = new Loads();
+    const [claims, releases] = [lane({ loads }), lane({ loads })];
+    for (let index = 0; index < 20; index += 1) claims.submit(`k${index}`);
+    for (let index = 0; index < 30; index += 1) releases.submit(`l${index}`);
+    await releases.clock.settle();
+    await claims.clock.settle();
+    // Half of fifty, of which the second verb has thirty.
+    expect(claims.flights.map((flight) => flight.keys.length)).toEqual([20]);
+    expect(releases.flights.map((flight) => flight.keys.length)).toEqual([25, 5]);
+  });
+
   it('[C3] sends renewals of one turn together, as many as the backend takes', async () => {
-    const { clock, flights, submit } = lane(30, true);
+    const { clock, flights, submit } = lane({ maxBatch: 30, together: true });
     for (let index = 0; index < 50; index += 1) submit(`k${index}`);
     await clock.settle();
     expect(flights.map((flight) => flight.keys.length)).toEqual([30, 20]);
@@ -72,6 +97,7 @@ describe('a coalescer', () => {
     const { clock, flights, submit } = lane();
     const random = new SeededRandom(7);
     for (let index = 0; index < 400; index += 1) submit(`k${Math.floor(random.fraction() * 9)}`);
+    await clock.settle();
     const open = new Set<Flight>();
     let seen = 0;
     let sent = 0;
@@ -93,8 +119,10 @@ describe('a coalescer', () => {
   it('[L3] gives a hung flight up, and does not let it hold the next', async () => {
     const { clock, flights, landings, submit } = lane();
     submit('a', 300);
+    await clock.settle();
     submit('b', 300);
     submit('a');
+    await clock.settle();
     expect(flights).toHaveLength(2);
     await clock.advance(299);
     expect(landings).toHaveLength(0);
@@ -110,6 +138,7 @@ describe('a coalescer', () => {
   it('[S6] tells every operation of a failed flight that nothing is known', async () => {
     const { clock, flights, landings, submit } = lane();
     submit('a');
+    await clock.settle();
     flights[0]!.fail(new Error('reset'));
     await clock.settle();
     expect(landings).toEqual([expect.objectContaining({ ok: false, cause: new Error('reset') })]);
@@ -118,7 +147,9 @@ describe('a coalescer', () => {
   it('takes back what was not sent yet, and nothing else', async () => {
     const { clock, flights, landings, submit } = lane();
     const sent = submit('a');
+    await clock.settle();
     submit('b');
+    await clock.settle();
     const waiting = submit('c');
     const behind = submit('a');
     expect(sent.withdraw()).toBe(false);

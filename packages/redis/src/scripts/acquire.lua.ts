@@ -5,35 +5,40 @@
  * a live ticket before this one → busy, or a ticket; else the lock.
  * First all locks that are free with nobody waiting are taken, by what fits into a few lines: that is nearly all of
  * them. What is left goes through the whole of it, which is only set up where it is needed.
- * KEYS: the records of all claims, then their queues, their tickets, their tombstones.
- * ARGV: how long a free record is kept in ms, channel prefix; then seven per claim: claim, ttl ms, wait (1 or 0),
- *   ticket ttl ms, session, floor, holder as JSON.
- * Answers, one per claim: {'g', token} · {'q', ahead, minted, fresh (1 or 0)} · {'b', holder, ms left} · {'c'}.
+ * KEYS and ARGV: see the record's layout. Fields of a claim: record (what stands behind 'guard:'); ttl ms; floor
+ *   (19 digits), wait (1 or 0), ticket ttl in ms (15 digits), session, '|', claim, '|', holder as JSON.
+ * Answers: the one token of all claims; or one per claim: token · {'q', ahead, minted, fresh (1 or 0)} · {'b', holder, ms left} · {'c'}.
  */
 import { DECIMAL } from './decimal.lua.js';
 import { script } from './script.js';
-import { LOCK_PRELUDE } from './lock-record.lua.js';
+import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
 
 const TAKE_FREE = `
-local n = #KEYS / 4
-local answers, rest = {}, {}
-local records = redis.call('MGET', unpack(KEYS, 1, n))
-local given_up = redis.call('EXISTS', unpack(KEYS, 3 * n + 1, 4 * n)) > 0
-for i = 1, n do
-  local v = records[i]
-  if given_up or (v and string.byte(v, 20) ~= 102) then
+local names, ttls, terms = { KEYS[1] }, {}, {}
+while at <= #fields do
+  names[#names + 1] = start .. field()
+  ttls[#names] = field()
+  terms[#names] = field()
+end
+local given_up = redis.call('EXISTS', graves) == 1
+local found = redis.call('MGET', unpack(names))
+local token = next_token(found[1])
+local answers, rest, top, lowest = {}, {}, '', '~'
+for i = 2, #names do
+  if given_up or found[i] then
     rest[#rest + 1] = i
   else
-    local a = i * 7 - 5
-    local token = stamp
-    if v and string.sub(v, 1, 19) >= token then token = after(string.sub(v, 1, 19)) end
-    if ARGV[a + 6] > token then token = ARGV[a + 6] end
-    local holder = ARGV[a + 5] .. '|' .. ARGV[a + 1] .. '|' .. ARGV[a + 7]
-    redis.call('SET', KEYS[i], token .. 'h0000000000000000' .. holder, 'PX', ARGV[a + 2])
-    answers[i] = { 'g', token }
+    local t = terms[i]
+    local floor = string.sub(t, 1, 19)
+    local own = floor > token and floor or token
+    redis.call('SET', names[i], 'h0000000000000000' .. own .. string.sub(t, 36), 'PX', ttls[i])
+    answers[i - 1] = own
+    if own > top then top = own end
+    if own < lowest then lowest = own end
   end
 end
-if #rest == 0 then return answers end
+if top ~= '' then redis.call('SET', KEYS[1], top) end
+if #rest == 0 then return top == lowest and top or answers end
 `;
 
 const ACQUIRE_ONE = `
@@ -47,7 +52,7 @@ local function grant(key, queue, tickets, record, a)
     r.mode, r.ends = 'h', 0
     write(key, r, a.ttl)
   end
-  return { 'g', r.token }
+  return r.token
 end
 
 local function renew_own(key, queue, tickets, record, a)
@@ -58,7 +63,7 @@ local function renew_own(key, queue, tickets, record, a)
     write(key, record, math.max(redis.call('PTTL', key), a.ttl + 1000))
     outlive(key, queue, tickets, record.ends)
   end
-  return { 'g', record.token }
+  return record.token
 end
 
 local function save_ticket(tickets, claim, t)
@@ -104,11 +109,13 @@ local function enqueue(key, queue, tickets, record, a)
   return { 'q', redis.call('ZRANK', queue, a.claim), record.token, v and 0 or 1 }
 end
 
-local function acquire(key, queue, tickets, tombstone, a, keep, channel)
-  if redis.call('EXISTS', tombstone) == 1 then return { 'c' } end
+local function acquire(key, a, channel)
+  local grave = given_up and redis.call('ZSCORE', graves, a.claim)
+  if grave and tonumber(grave) > now then return { 'c' } end
+  local queue, tickets = beside(key)
   local record = read(key)
   if live(record) and record.claim == a.claim then return renew_own(key, queue, tickets, record, a) end
-  if record and record.mode == 'q' and not live(record) then
+  if record and not live(record) then
     local claim, t = first(queue, tickets)
     if claim == a.claim then
       drop(queue, tickets, claim)
@@ -123,17 +130,19 @@ local function acquire(key, queue, tickets, tombstone, a, keep, channel)
 end
 
 for _, i in ipairs(rest) do
-  local a = i * 7 - 5
-  answers[i] = acquire(KEYS[i], KEYS[n + i], KEYS[2 * n + i], KEYS[3 * n + i], {
-    claim = ARGV[a + 1],
-    ttl = tonumber(ARGV[a + 2]),
-    wait = ARGV[a + 3] == '1',
-    ticket_ttl = tonumber(ARGV[a + 4]),
-    session = ARGV[a + 5],
-    floor = ARGV[a + 6],
-    holder = ARGV[a + 7],
-  }, ARGV[1], ARGV[2])
+  local v = terms[i]
+  local s = string.find(v, '|', 36, true)
+  local c = string.find(v, '|', s + 1, true)
+  answers[i - 1] = acquire(names[i], {
+    ttl = tonumber(ttls[i]),
+    floor = string.sub(v, 1, 19),
+    wait = string.sub(v, 20, 20) == '1',
+    ticket_ttl = tonumber(string.sub(v, 21, 35)),
+    session = string.sub(v, 36, s - 1),
+    claim = string.sub(v, s + 1, c - 1),
+    holder = string.sub(v, c + 1),
+  }, ARGV[1])
 end
 return answers`;
 
-export const ACQUIRE = script(DECIMAL, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE);
+export const ACQUIRE = script(DECIMAL, FIELDS, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE);

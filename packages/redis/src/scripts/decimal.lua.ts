@@ -20,4 +20,10 @@ local function after(number)
     if digit < 9 then return string.sub(number, 1, i - 1) .. (digit + 1) .. string.rep('0', 19 - i) end
   end
 end
+
+-- What is given next, where this was given last (or nothing).
+local function next_token(last)
+  if last and last >= stamp then return after(last) end
+  return stamp
+end
 `;

@@ -1,49 +1,83 @@
 /**
  * What every lock script begins with: the layout of a lock and of its queue, and the few steps that all share.
  *
- * A lock is three keys of one hash tag: the record, the queue (a sorted set of claims in the order in which Redis saw
- * them) and the tickets (a hash by claim). While nobody waits the record ends by its own native expiry, and the queue
- * is never touched: that is the fast path. Once somebody waits, the record says when the lease ends and outlives it,
- * so that whoever meets an expired lease finds the queue and hands the lock on. A lock that was given back leaves its
- * token behind for a while, so that tokens grow even when the server's clock steps back.
+ * A lock is a record, and where somebody waits a queue (a sorted set of claims in the order in which Redis saw them)
+ * and the tickets (a hash by claim), all of one hash tag; their names differ in one letter. While nobody waits the
+ * record ends by its own native expiry, and the queue is never touched: that is the fast path. Once somebody waits, the
+ * record says when the lease ends and outlives it, so that whoever meets an expired lease finds the queue and hands the
+ * lock on. A lock that was given back is gone without a trace: the last token of all locks of a tag stands in one key,
+ * so tokens grow even when the server's clock steps back. Claims that were given up stand beside it until their
+ * tombstones end.
  *
- * Record: token (19 digits) · mode (`h` held, `q` held and somebody waits, `f` free) · end of the lease in µs
- * (16 digits, of meaning in `q` only) · session · '|' · claim · '|' · holder as JSON.
+ * Record: mode (`h` held, `q` held and somebody waits) · end of the lease in µs (16 digits, of meaning in `q` only) ·
+ * token (19 digits) · session · '|' · claim · '|' · holder as JSON. What proves a grant, token to claim with a '|' behind
+ * it, stands in one piece.
  * Ticket: end of the ticket in µs (16) · ticket ttl in ms (15) · floor (19) · session · '|' · holder as JSON.
  * All times are the server's own.
+ *
+ * KEYS of every script: the last token. In a cluster the records, the queues and the tickets follow, so that a member that
+ * hands a slot over refuses what it has in part only. The scripts make the names from the operations.
+ * ARGV of every script: channel prefix; how many characters of the first key stand behind 'guard:'; then all operations in
+ * one piece, field by field, each field with a NUL behind it, which no name holds. One long argument costs client and
+ * server a fraction of what many short ones do.
  */
+/** What takes the operations apart. It stands before everything else. */
+export const FIELDS = `
+local start = string.sub(KEYS[1], 1, -1 - ARGV[2])
+local graves = string.sub(KEYS[1], 1, -6) .. 'given-up'
+local fields, at = ARGV[3], 1
+
+local function field()
+  local ends = string.find(fields, '\\0', at, true)
+  local value = string.sub(fields, at, ends - 1)
+  at = ends + 1
+  return value
+end
+`;
+
+/** What only those need who do not take the fast path. */
 export const LOCK_PRELUDE = `
 local function parse(v)
   local s = string.find(v, '|', 37, true)
   local c = string.find(v, '|', s + 1, true)
   return {
-    token = string.sub(v, 1, 19),
-    mode = string.sub(v, 20, 20),
-    ends = tonumber(string.sub(v, 21, 36)),
+    mode = string.sub(v, 1, 1),
+    ends = tonumber(string.sub(v, 2, 17)),
+    token = string.sub(v, 18, 36),
     session = string.sub(v, 37, s - 1),
     claim = string.sub(v, s + 1, c - 1),
     holder = string.sub(v, c + 1),
   }
 end
 
+-- The names of queue and tickets, by that of the record. A tag is the first thing in braces.
+local function beside(key)
+  local brace = string.find(key, '}:l:', 1, true)
+  local before, behind = string.sub(key, 1, brace + 1), string.sub(key, brace + 3)
+  return before .. 'q' .. behind, before .. 't' .. behind
+end
+
 local function read(key)
   local v = redis.call('GET', key)
-  return v and parse(v)
+  return v and parse(v), v
 end
 
 local function live(record)
-  return record and (record.mode == 'h' or (record.mode == 'q' and record.ends > now))
+  return record and (record.mode == 'h' or record.ends > now)
 end
 
 local function write(key, r, px)
-  local head = r.token .. r.mode .. digits(r.ends, 16)
+  local head = r.mode .. digits(r.ends, 16) .. r.token
   redis.call('SET', key, head .. r.session .. '|' .. r.claim .. '|' .. r.holder, 'PX', px)
 end
 
+-- A new token, larger than every one before it. It is remembered before anything is granted under it.
 local function mint(record, floor)
-  local token = stamp
-  if record and after(record.token) > token then token = after(record.token) end
-  return floor > token and floor or token
+  local token = next_token(redis.call('GET', KEYS[1]))
+  if record and record.token >= token then token = after(record.token) end
+  if floor > token then token = floor end
+  redis.call('SET', KEYS[1], token)
+  return token
 end
 
 local function ticket(v)
@@ -84,25 +118,22 @@ end
 
 -- Makes a live ticket the holder, for the ticket's own ttl, and tells its process.
 local function hand_over(key, queue, tickets, record, claim, t, channel)
-  drop(queue, tickets, claim)
   local ends = now + t.ttl * 1000
   local r = { token = mint(record, t.floor), mode = 'q', ends = ends }
   r.session, r.claim, r.holder = t.session, claim, t.holder
   local px = redis.call('PTTL', key)
   write(key, r, math.max(px, t.ttl + 1000))
+  drop(queue, tickets, claim)
   redis.call('PUBLISH', channel .. t.session, 'g|' .. r.token .. '|' .. claim .. '|' .. key)
   return r
 end
 
 -- Gives a lock on: to the first live ticket, or to nobody.
-local function let_go(key, queue, tickets, record, keep, channel)
+local function let_go(key, queue, tickets, record, channel)
   local claim, t
   if record.mode == 'q' then claim, t = first(queue, tickets) end
   if claim then return hand_over(key, queue, tickets, record, claim, t, channel) end
-  if record.mode == 'q' then redis.call('DEL', queue, tickets) end
-  -- A server that is out of memory refuses to remember the token, and must not keep the lock for that.
-  local free = record.token .. 'f' .. digits(0, 16) .. '||'
-  if redis.pcall('SET', key, free, 'PX', keep).err then redis.call('DEL', key) end
+  if record.mode == 'q' then redis.call('DEL', key, queue, tickets) else redis.call('DEL', key) end
   return nil
 end
 

@@ -4,47 +4,44 @@
  * Flow: not the live holder, or another token → lost, and an expired lease goes to the first live ticket; else the
  * lease ends at now + ttl, or later if it did already (S5).
  * First all leases of locks that nobody waits for are renewed, by what fits into a few lines.
- * KEYS: the records of all leases, then their queues, their tickets.
- * ARGV: how long a free record is kept in ms, channel prefix; then three per lease: claim, token, ttl ms.
- * Answers, one per lease: 1 renewed · 0 lost.
+ * KEYS and ARGV: see the record's layout. Fields of a renewal: record (what stands behind 'guard:'); ttl ms; token
+ *   (19 digits), session, '|', claim, '|'.
+ * Answers: 1, all are renewed; or one per lease: 1 renewed · 0 lost.
  */
 import { DECIMAL } from './decimal.lua.js';
 import { script } from './script.js';
-import { LOCK_PRELUDE } from './lock-record.lua.js';
+import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
 
 const RENEW_QUIET = `
-local n = #KEYS / 3
+local names, ttls, proofs = {}, {}, {}
+while at <= #fields do
+  names[#names + 1] = start .. field()
+  ttls[#names] = field()
+  proofs[#names] = field()
+end
+local found = redis.call('MGET', unpack(names))
 local answers, rest = {}, {}
-local records = redis.call('MGET', unpack(KEYS, 1, n))
-for i = 1, n do
-  local v, a = records[i], i * 3 - 1
-  local own = false
-  if v and string.byte(v, 20) == 104 and string.sub(v, 1, 19) == ARGV[a + 2] then
-    local claim = string.find(v, '|', 37, true) + 1
-    own = string.find(v, ARGV[a + 1] .. '|', claim, true) == claim
-  end
-  if own then
-    if redis.call('PTTL', KEYS[i]) < tonumber(ARGV[a + 3]) then redis.call('PEXPIRE', KEYS[i], ARGV[a + 3]) end
+for i = 1, #names do
+  local v, proof = found[i], proofs[i]
+  if v and string.byte(v, 1) == 104 and string.sub(v, 18, 17 + #proof) == proof then
+    if redis.call('PTTL', names[i]) < tonumber(ttls[i]) then redis.call('PEXPIRE', names[i], ttls[i]) end
     answers[i] = 1
   else
     rest[#rest + 1] = i
   end
 end
-if #rest == 0 then return answers end
+if #rest == 0 then return 1 end
 `;
 
 const RENEW_ONE = `
-local function renew(key, queue, tickets, claim, token, ttl, keep, channel)
-  local record = read(key)
+local function renew(key, ttl, proof, channel)
+  local queue, tickets = beside(key)
+  local record, v = read(key)
   if not live(record) then
-    if record and record.mode == 'q' then let_go(key, queue, tickets, record, keep, channel) end
+    if record then let_go(key, queue, tickets, record, channel) end
     return 0
   end
-  if record.claim ~= claim or record.token ~= token then return 0 end
-  if record.mode == 'h' then
-    if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
-    return 1
-  end
+  if string.sub(v, 18, 17 + #proof) ~= proof then return 0 end
   record.ends = math.max(record.ends, now + ttl * 1000)
   write(key, record, math.max(redis.call('PTTL', key), ttl + 1000))
   outlive(key, queue, tickets, record.ends)
@@ -52,10 +49,8 @@ local function renew(key, queue, tickets, claim, token, ttl, keep, channel)
 end
 
 for _, i in ipairs(rest) do
-  local a = i * 3 - 1
-  answers[i] = renew(
-    KEYS[i], KEYS[n + i], KEYS[2 * n + i], ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 3]), ARGV[1], ARGV[2])
+  answers[i] = renew(names[i], tonumber(ttls[i]), proofs[i], ARGV[1])
 end
 return answers`;
 
-export const RENEW = script(DECIMAL, RENEW_QUIET, LOCK_PRELUDE, RENEW_ONE);
+export const RENEW = script(FIELDS, RENEW_QUIET, DECIMAL, LOCK_PRELUDE, RENEW_ONE);

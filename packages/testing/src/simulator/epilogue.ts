@@ -8,6 +8,7 @@ import type { Server } from './server.js';
 import { REGISTERED } from './run-work.js';
 import type { Stage } from './stage.js';
 import { fullLockKey, NAMESPACE } from './workload.js';
+import { settle } from './world.js';
 
 /** True time in which everything has to settle: the longest bounds of single calls, several in a row. */
 const SETTLE_MS = 600_000;
@@ -120,6 +121,8 @@ export class Epilogue {
   async #until(what: string, done: () => boolean): Promise<void> {
     const { world, journal } = this.stage;
     const endMs = world.nowMs + SETTLE_MS;
+    // What was asked for between two turns is on its way before the next one.
+    await settle();
     for (let turns = 0; !done() && journal.violation === undefined; turns += 1) {
       const stuck = turns > MAX_TURNS || world.nowMs > endMs || !(await this.turn());
       if (stuck && journal.violation === undefined)

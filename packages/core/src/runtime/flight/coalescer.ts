@@ -1,7 +1,8 @@
 /**
  * Gathers operations of one verb into batches. Nothing waits for company: with nothing in flight an operation is sent
- * at once; what arrives while two batches are on their way goes with the next, at most half of what is outstanding,
- * so that client and server work at the same time (C2).
+ * as soon as everything that is ready has run, together with what that submits; what arrives while two batches are on
+ * their way goes with the next, at most half of what is outstanding, so that client and server work at the same time
+ * (C2).
  *
  * Two rules are for safety: one key stands at most once in a batch and never in two batches in flight (two claims on
  * one key in one transaction were both granted, on a real server), and batches are sorted by key, so that batches
@@ -10,7 +11,9 @@
 import type { Clock } from '../../port/clock.js';
 import type { Instant } from '../../value/instant.js';
 import { compareText } from '../../value/token.js';
+import { Loads, type Load } from './load.js';
 import type { Due, Scheduler } from './scheduler.js';
+import { soon } from './soon.js';
 import type { Turn } from './turn.js';
 
 /** What the answer of a flight is, for one operation. */
@@ -34,6 +37,8 @@ export interface CoalescerOptions<Op, Answer> {
    * that their latency does not add up. For renewals, which run against a deadline.
    */
   readonly together?: boolean;
+  /** Shared with the verbs that take turns with this one. Default: its own operations are all there is. */
+  readonly loads?: Loads;
   /** Answers an operation without a flight, where the backend lives in this process; `undefined`: not now. */
   readonly atOnce?: (op: Op, nowMonoMs: number) => Answer | undefined;
   /** While it is over nothing is sent: the event loop comes first. Default: flights alone give it its turns. */
@@ -51,28 +56,38 @@ const TURN_MS = 4;
 /** The clock is looked at once in so many flights. */
 const LOOK_EVERY = 8;
 
-interface Entry<Op, Answer> {
-  readonly key: string;
-  readonly op: Op;
-  readonly timeoutMs: number;
-  readonly sink: Sink<Answer>;
-  /** The next operation on the same key: it is queued when this one has landed. */
-  next: Entry<Op, Answer> | undefined;
-  withdrawn: boolean;
-  sent: boolean;
-}
-
 /** A submitted operation that can be taken back while it has not been sent. */
 export interface Submitted {
   /** `true`: it was never sent and never will be. */
   withdraw(): boolean;
 }
 
+class Entry<Op, Answer> implements Submitted {
+  /** The next operation on the same key: it is queued when this one has landed. */
+  next: Entry<Op, Answer> | undefined = undefined;
+  withdrawn = false;
+  sent = false;
+
+  constructor(
+    readonly key: string,
+    readonly op: Op,
+    readonly timeoutMs: number,
+    readonly sink: Sink<Answer>,
+  ) {}
+
+  withdraw(): boolean {
+    return !this.sent && (this.withdrawn = true);
+  }
+}
+
 /** Batches of one verb. */
 export class Coalescer<Op, Answer> {
   private readonly lanes = new Map<string, Lane<Op, Answer>>();
+  private readonly loads: Loads;
 
-  constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+  constructor(private readonly options: CoalescerOptions<Op, Answer>) {
+    this.loads = options.loads ?? new Loads();
+  }
 
   /**
    * Sends `op`, alone or with others of its partition; `sink` is called exactly once unless it is withdrawn. After
@@ -82,7 +97,7 @@ export class Coalescer<Op, Answer> {
   submit(partition: string, key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
     let lane = this.lanes.get(partition);
     if (lane === undefined) {
-      lane = new Lane(this.options);
+      lane = new Lane(this.options, this.loads.of(partition));
       this.lanes.set(partition, lane);
     }
     return lane.submit(key, op, timeoutMs, sink);
@@ -103,40 +118,34 @@ class Lane<Op, Answer> {
   /** The last operation of each key that is queued or in flight. */
   private readonly tails = new Map<string, Entry<Op, Answer>>();
   private flights = 0;
-  private inFlightOps = 0;
   private turnStartedMs = -Infinity;
   private flightsInTurn = 0;
   private yielding = false;
 
-  constructor(private readonly options: CoalescerOptions<Op, Answer>) {}
+  constructor(
+    private readonly options: CoalescerOptions<Op, Answer>,
+    private readonly load: Load,
+  ) {}
 
   get isIdle(): boolean {
     return this.tails.size === 0;
   }
 
   submit(key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
-    const entry: Entry<Op, Answer> = {
-      key,
-      op,
-      timeoutMs,
-      sink,
-      next: undefined,
-      withdrawn: false,
-      sent: false,
-    };
+    const entry = new Entry(key, op, timeoutMs, sink);
     const tail = this.tails.get(key);
     this.tails.set(key, entry);
     if (tail === undefined) this.queue.push(entry);
     else tail.next = entry;
-    if (this.options.together) this.pumpSoon();
-    else if (!this.yielding) this.pump();
-    return { withdraw: () => !entry.sent && (entry.withdrawn = true) };
+    this.load.operations += 1;
+    this.pumpSoon();
+    return entry;
   }
 
   private pumpSoon(): void {
     if (this.yielding) return;
     this.yielding = true;
-    queueMicrotask(() => {
+    soon(() => {
       this.yielding = false;
       this.pump();
     });
@@ -197,15 +206,13 @@ class Lane<Op, Answer> {
   private cap(): number {
     const { maxBatch, together } = this.options;
     if (together) return maxBatch;
-    const outstanding = this.queue.length - this.head + this.inFlightOps;
-    return Math.min(maxBatch, Math.max(SMALLEST_CAP, Math.ceil(outstanding / 2)));
+    return Math.min(maxBatch, Math.max(SMALLEST_CAP, Math.ceil(this.load.operations / 2)));
   }
 
   private fly(batch: Entry<Op, Answer>[]): void {
     const { clock, deadlines } = this.options;
     const sentAt = clock.now();
     this.flights += 1;
-    this.inFlightOps += batch.length;
     let timeoutMs = Infinity;
     for (const entry of batch) {
       entry.sent = true;
@@ -250,7 +257,6 @@ class Lane<Op, Answer> {
     sentAt: Instant,
   ): void {
     this.flights -= 1;
-    this.inFlightOps -= batch.length;
     for (const entry of batch) this.leave(entry);
     for (let index = 0; index < batch.length; index += 1) {
       const answer = answers?.[index];
@@ -270,7 +276,7 @@ class Lane<Op, Answer> {
     const { clock } = this.options;
     this.flightsInTurn += 1;
     if (this.flightsInTurn % LOOK_EVERY !== 0 || clock.now().monoMs - this.turnStartedMs < TURN_MS) {
-      return this.pump();
+      return this.pumpSoon();
     }
     this.yielding = true;
     clock.yield(() => {
@@ -281,6 +287,7 @@ class Lane<Op, Answer> {
   }
 
   private leave(entry: Entry<Op, Answer>): void {
+    this.load.operations -= 1;
     if (entry.next !== undefined) this.queue.push(entry.next);
     else if (this.tails.get(entry.key) === entry) this.tails.delete(entry.key);
   }

@@ -1,7 +1,8 @@
 /**
  * One timer for any number of things that are due: a heap, so that ten thousand held locks cost one timer (C3). The
  * timer is left armed when its reason goes away and looks again when it fires, so that taking and giving back a lock
- * costs no timer at all; an idle scheduler lets go of it one turn of the event loop later.
+ * costs no timer at all. While nothing is scheduled it keeps no process alive; where the clock cannot say that of a timer
+ * that is set, an idle scheduler lets go of it one turn of the event loop later.
  */
 import type { Clock, Timer } from '../../port/clock.js';
 
@@ -21,6 +22,8 @@ export class Scheduler {
   private timer: Timer | undefined;
   private armedForMs = Infinity;
   private checking = false;
+  /** The timer is set for nothing, and keeps nothing alive. */
+  private resting = false;
   private firing = false;
 
   /** `ref: true`: what is scheduled here keeps the process alive (L5). */
@@ -50,7 +53,9 @@ export class Scheduler {
       this.rise(item);
       this.sink(item);
     }
-    if (!this.firing && dueMonoMs < this.armedForMs) this.arm();
+    if (this.firing) return;
+    if (dueMonoMs < this.armedForMs) this.arm();
+    else if (this.resting) this.rest(false);
   }
 
   /** Forgets an item; without effect if it is not scheduled. */
@@ -65,13 +70,24 @@ export class Scheduler {
       this.rise(last);
       this.sink(last);
     }
-    if (this.heap.length === 0) this.checkIdleSoon();
+    if (this.heap.length === 0 && this.timer !== undefined) this.idle(this.timer);
+  }
+
+  private idle(timer: Timer): void {
+    if (timer.keepAlive === undefined) this.checkIdleSoon();
+    else if (this.ref) this.rest(true);
+  }
+
+  private rest(resting: boolean): void {
+    this.resting = resting;
+    this.timer?.keepAlive?.(!resting);
   }
 
   private arm(): void {
     const first = this.heap[0];
     if (first === undefined) return;
     this.timer?.cancel();
+    this.resting = false;
     this.armedForMs = first.dueMonoMs;
     const delayMs = Math.max(0, first.dueMonoMs - this.clock.now().monoMs);
     this.timer = this.clock.setTimer(() => this.fire(), delayMs, { ref: this.ref });
@@ -79,6 +95,7 @@ export class Scheduler {
 
   private fire(): void {
     this.timer = undefined;
+    this.resting = false;
     this.armedForMs = Infinity;
     this.firing = true;
     const nowMs = this.clock.now().monoMs;
@@ -94,7 +111,7 @@ export class Scheduler {
   }
 
   private checkIdleSoon(): void {
-    if (this.checking || this.timer === undefined) return;
+    if (this.checking) return;
     this.checking = true;
     this.clock.yield(() => {
       this.checking = false;

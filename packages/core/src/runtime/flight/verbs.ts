@@ -20,6 +20,7 @@ import type {
 } from '../../port/lock-backend.js';
 import { Coalescer, type Landing, type Sink, type Submitted } from './coalescer.js';
 import type { Events } from '../events.js';
+import { Loads } from './load.js';
 import { Outage } from './outage.js';
 import type { Scheduler } from './scheduler.js';
 import { turnOf, type Turn } from './turn.js';
@@ -48,8 +49,10 @@ export class Verbs {
     const common = { clock, deadlines, maxBatch, watch: (landing: AnyLanding) => this.watch(landing) };
     const atOnce = backend.atOnce?.();
     this.turn = turnOf(clock);
+    const loads = new Loads();
     this.acquires = new Coalescer({
       ...common,
+      loads,
       turn: this.turn,
       ...(atOnce && { atOnce: (claim, nowMonoMs) => this.claimed(atOnce, claim, nowMonoMs) }),
       send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
@@ -62,6 +65,7 @@ export class Verbs {
     });
     this.releases = new Coalescer({
       ...common,
+      loads,
       ...(atOnce && { atOnce: (release) => this.told(atOnce.release, release) }),
       send: (batch) => backend.release(batch),
     });

@@ -12,20 +12,26 @@ import {
   remainingMs,
   type LeaseEvent,
   type LeaseState,
-  type Trust,
 } from '../../machine/lease.js';
 import { trustMs, type GrantedEnd } from '../../machine/claim.js';
 import { backoffMs } from '../../machine/backoff.js';
 import type { RenewAnswer } from '../../port/lock-backend.js';
 import { marginMs, parseDuration, type Duration } from '../../value/duration.js';
-import { GuardError } from '../../value/error.js';
+import type { GuardError } from '../../value/error.js';
 import type { Landing } from '../flight/coalescer.js';
 import { extendLease } from './extend-lease.js';
 import type { LeaseHost, Placed } from './lease-host.js';
+import { lostError, suspectError } from './lock-errors.js';
 import type { ClaimRequest, HeldLock } from './lock-service.js';
 import { pause } from '../flight/pause.js';
 import type { Due } from '../flight/scheduler.js';
-import { giveBack, giveBackDropped, type DroppedState, type Releasable } from './release-task.js';
+import {
+  giveBack,
+  giveBackDropped,
+  ReleaseTask,
+  type DroppedState,
+  type Releasable,
+} from './release-task.js';
 
 /** Shortest time in which a renewal has to settle a suspicion. */
 const SUSPECT_MS = 1_000;
@@ -53,8 +59,8 @@ export class Lease implements HeldLock, Due, Placed, Releasable {
   private failures = 0;
   #controller: AbortController | undefined;
   #listeners: Set<() => void> | undefined;
-  /** The one release of this lock: its result, or the promise of it. */
-  #releasing: ReleaseResult | Promise<ReleaseResult> | undefined;
+  /** The one release of this lock, or its result. */
+  #releasing: ReleaseResult | ReleaseTask | undefined;
   /** What the lease was when the guard closed under it. */
   private dropped: DroppedState | undefined;
 
@@ -97,10 +103,7 @@ export class Lease implements HeldLock, Due, Placed, Releasable {
   assertHeld(): void {
     this.look();
     if (this.state.phase === 'held') return;
-    if (this.state.phase === 'suspect') {
-      const message = `lock ${this.key}: the wall clock passed its deadline, a renewal decides`;
-      throw new GuardError('lock-suspect', message, { key: this.key });
-    }
+    if (this.state.phase === 'suspect') throw suspectError(this.key);
     throw this.lossError();
   }
 
@@ -120,20 +123,21 @@ export class Lease implements HeldLock, Due, Placed, Releasable {
   }
 
   release(): Promise<ReleaseResult> {
-    return Promise.resolve(this.giveBack());
+    return new Promise((resolve) => this.giveBack(resolve));
   }
 
-  /** The same, without a promise where the backend answers at once. */
-  giveBack(): ReleaseResult | Promise<ReleaseResult> {
-    this.#releasing ??= this.startRelease();
-    return this.#releasing;
+  /** The same without a promise; `done` is called at once where the backend answers at once. */
+  giveBack(done: (result: ReleaseResult) => void): void {
+    const releasing = (this.#releasing ??= this.startRelease());
+    if (releasing instanceof ReleaseTask) releasing.whenTold(done);
+    else done(releasing);
   }
 
   letGo(): void {
     this.step({ type: 'dropped', reason: 'the lock was let go' });
   }
 
-  /** The guard closes: the holder is told, renewal stops, and a release from now on still gives the lock back. */
+  /** The guard closes: the holder is told, and a release from now on still gives the lock back. */
   drop(): void {
     if (isHolding(this.state)) this.dropped = this.state;
     this.step({ type: 'dropped', reason: 'the guard was closed' });
@@ -206,9 +210,7 @@ export class Lease implements HeldLock, Due, Placed, Releasable {
 
   /** The error that a lost or released lock answers with. */
   lossError(): GuardError {
-    const { state } = this;
-    const why = state.phase === 'lost' ? state.reason : 'it was released';
-    return new GuardError('lock-lost', `lock ${this.key} is not held: ${why}`, { key: this.key });
+    return lostError(this.key, this.state.phase === 'lost' ? this.state.reason : 'it was released');
   }
 
   /** Whether the lock was lost, not merely released: as of the last look, and for good once its release has begun. */
@@ -216,7 +218,7 @@ export class Lease implements HeldLock, Due, Placed, Releasable {
     return this.state.phase === 'lost';
   }
 
-  private startRelease(): ReleaseResult | Promise<ReleaseResult> {
+  private startRelease(): ReleaseResult | ReleaseTask {
     const now = this.#host.clock.now();
     if (!mayAct(this.state, now)) this.look(now);
     if (this.dropped !== undefined) return giveBackDropped(this.#host, this, this.dropped, now);
@@ -272,7 +274,7 @@ export class Lease implements HeldLock, Due, Placed, Releasable {
       this.step({ type: 'refused' });
     } else {
       this.failures = 0;
-      const trust: Trust = { sentAt: landing.sentAt, trustMs: trustMs(ttlMs) };
+      const trust = { sentAt: landing.sentAt, trustMs: trustMs(ttlMs) };
       this.step({ type: 'renewed', now, trust, suspectMs: this.suspectMs() });
       this.renewDueMonoMs = landing.sentAt.monoMs + (this.renewMs === false ? Infinity : this.renewMs);
     }

@@ -1,4 +1,4 @@
-/** The ways in which a claim ends without a lock, other than busy. */
+/** The ways in which a claim ends without a lock, other than busy, and what a holder is told. */
 import type { ClaimEnd } from '../../machine/claim.js';
 import { GuardError } from '../../value/error.js';
 import type { ClaimRequest } from './lock-service.js';
@@ -33,4 +33,20 @@ export function deadlockError({ shownKey: key }: ClaimRequest): GuardError {
 /** The backend could not be asked, or its answer was of no use. */
 export function faultError(request: ClaimRequest, end: ClaimEnd & { readonly end: 'fault' }): GuardError {
   return unavailable(`lock ${request.shownKey} could not be asked for (${WHY[end.why]})`, end.cause);
+}
+
+/** Nobody may act under the lock until a renewal has decided. */
+export function suspectError(key: string): GuardError {
+  return new GuardError(
+    'lock-suspect',
+    `lock ${key}: the wall clock passed its deadline, a renewal decides`,
+    {
+      key,
+    },
+  );
+}
+
+/** The lock is not held (any more). */
+export function lostError(key: string, why: string): GuardError {
+  return new GuardError('lock-lost', `lock ${key} is not held: ${why}`, { key });
 }

@@ -28,7 +28,7 @@ import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js'
 import { abortedError, closedError, deadlockError, faultError } from './lock-errors.js';
 import { unavailable } from '../flight/outage.js';
 import { atMost } from '../flight/pause.js';
-import { PendingClaim, claimOf, firstRenewMs } from './pending-claim.js';
+import { PendingClaim, claimOf, firstRenewMs, type ClaimOwner } from './pending-claim.js';
 import { OpenReleases } from './release-task.js';
 import { Scheduler } from '../flight/scheduler.js';
 import { SeenTokens } from './seen-tokens.js';
@@ -49,7 +49,7 @@ export interface LocksOptions {
 }
 
 /** Locks of one guard. */
-export class Locks implements LockService, ClaimHost {
+export class Locks implements LockService, ClaimHost, ClaimOwner {
   readonly clock: Clock;
   readonly random: Random;
   readonly events: Events;
@@ -124,13 +124,9 @@ export class Locks implements LockService, ClaimHost {
   ): Promise<ClaimOutcome> {
     const { signal } = request;
     return new Promise((resolve, reject) => {
-      const unlisten = signal && this.room.onAbort(signal, () => claim.giveUp('aborted'));
-      const settled = (end: ClaimEnd): void => {
-        unlisten?.();
-        this.ended(claim, end, resolve, reject);
-      };
-      const claim = new PendingClaim(this, request, id, settled, startedAt, nested);
-      this.pending.set(claim.id, claim);
+      const claim = new PendingClaim(this, request, id, startedAt, nested, resolve, reject);
+      if (signal !== undefined) claim.unlisten = this.room.onAbort(signal, () => claim.giveUp('aborted'));
+      this.pending.set(id, claim);
       claim.start(answer);
     });
   }
@@ -250,15 +246,11 @@ export class Locks implements LockService, ClaimHost {
     this.pending.get(claimId)?.ask();
   }
 
-  private ended(
-    claim: PendingClaim,
-    end: ClaimEnd,
-    resolve: (outcome: ClaimOutcome) => void,
-    reject: (error: GuardError) => void,
-  ): void {
+  ended(claim: PendingClaim, end: ClaimEnd): void {
+    claim.unlisten?.();
     this.pending.delete(claim.id);
     this.room.leave(claim);
-    const { request, plan } = claim;
+    const { request, plan, resolve, reject } = claim;
     switch (end.end) {
       case 'granted':
         this.seen.saw(request.key, end.token);

@@ -19,7 +19,8 @@ import type { Claim, ClaimAnswer, Holder } from '../../port/lock-backend.js';
 import type { Instant } from '../../value/instant.js';
 import type { Landing, Submitted } from '../flight/coalescer.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
-import type { ClaimRequest } from './lock-service.js';
+import type { GuardError } from '../../value/error.js';
+import type { ClaimOutcome, ClaimRequest } from './lock-service.js';
 import { isPermanent } from '../flight/outage.js';
 import type { Due } from '../flight/scheduler.js';
 
@@ -29,8 +30,10 @@ const LONGEST_TICKET_MS = 6_000;
 
 const BEING_CANCELLED = 'an abandoned claim of this guard on the key is still being taken back';
 
-/** What the claim's owner is told, once. */
-export type ClaimSettled = (end: ClaimEnd, claim: PendingClaim) => void;
+/** Who made the claim: told once how it ended. */
+export interface ClaimOwner {
+  ended(claim: PendingClaim, end: ClaimEnd): void;
+}
 
 /** A claim that has not ended. */
 export class PendingClaim implements WaitingClaim, Due {
@@ -47,15 +50,19 @@ export class PendingClaim implements WaitingClaim, Due {
   private unanswered = false;
   private retry: Due | undefined;
   private grantedToken: bigint | undefined;
+  /** Ends the listening to the caller's signal. */
+  unlisten: (() => void) | undefined;
 
   constructor(
-    private readonly host: ClaimHost,
+    private readonly host: ClaimHost & ClaimOwner,
     readonly request: ClaimRequest,
     /** What the backend calls the claim; a new one after the old one was spent. */
     public id: string,
-    private readonly onSettled: ClaimSettled,
     startedAt: Instant,
     readonly nested: boolean,
+    /** What the owner answers its caller by. */
+    readonly resolve: (outcome: ClaimOutcome) => void,
+    readonly reject: (error: GuardError) => void,
   ) {
     this.plan = {
       waits: request.waitMs > 0,
@@ -208,7 +215,7 @@ export class PendingClaim implements WaitingClaim, Due {
       this.grantedToken = end.token;
       this.submitted?.withdraw();
     }
-    this.onSettled(end, this);
+    this.host.ended(this, end);
   }
 }
 

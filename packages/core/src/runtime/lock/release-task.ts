@@ -47,19 +47,19 @@ export interface Releasable extends Grant {
   step(event: LeaseEvent): LeaseState;
 }
 
-/** Gives a lease back: the result where the backend has it at once, otherwise what becomes of the release. */
+/** Gives a lease back: the result where the backend has it at once, otherwise the release on its way. */
 export function giveBack(
   host: LeaseHost,
   lease: Releasable,
   trust: Trust,
   now: Instant,
-): ReleaseResult | Promise<ReleaseResult> {
+): ReleaseResult | ReleaseTask {
   const answer = host.releaseAtOnce(refOf(host, lease), now.monoMs);
   if (answer !== undefined) {
     lease.step({ type: 'release-sent', now });
     if (answer.status !== 'failed') return ended(host, lease, answered(lease, answer, now));
   }
-  return new ReleaseTask(host, lease, trust, now).run();
+  return new ReleaseTask(host, lease, trust, now).start();
 }
 
 /** A lease as it was when its guard closed. */
@@ -71,7 +71,7 @@ export function giveBackDropped(
   { key, fullKey, claim, token, ttlMs }: Grant,
   dropped: DroppedState,
   now: Instant,
-): ReleaseResult | Promise<ReleaseResult> {
+): ReleaseResult | ReleaseTask {
   let state: LeaseState = dropped;
   const step = (event: LeaseEvent): LeaseState => (state = leaseStep(state, event).state);
   return giveBack(host, { key, fullKey, claim, token, ttlMs, step }, dropped.trust, now);
@@ -83,7 +83,9 @@ export class ReleaseTask implements Due {
   slot = -1;
   private readonly overMonoMs: number;
   private readonly callerMonoMs: number;
-  private resolve: ((result: ReleaseResult) => void) | undefined;
+  /** What callers were told, or are told from now on. */
+  private told: ReleaseResult | undefined;
+  private readonly listeners: ((result: ReleaseResult) => void)[] = [];
   private failures = 0;
   private inFlight = false;
   private done = false;
@@ -98,13 +100,17 @@ export class ReleaseTask implements Due {
     this.callerMonoMs = now.monoMs + CALLER_WAITS_MS;
   }
 
-  /** Sends the release. Never rejects. */
-  run(): Promise<ReleaseResult> {
+  /** Sends the release. */
+  start(): this {
     this.host.releasing.add(this);
-    return new Promise((resolve) => {
-      this.resolve = resolve;
-      this.send();
-    });
+    this.send();
+    return this;
+  }
+
+  /** Calls back once with what is known after a bounded time; at once if it is known. A promise costs more than that. */
+  whenTold(listener: (result: ReleaseResult) => void): void {
+    if (this.told === undefined) this.listeners.push(listener);
+    else listener(this.told);
   }
 
   /** Called by the scheduler: send again, or stop. */
@@ -141,7 +147,7 @@ export class ReleaseTask implements Due {
   }
 
   private scheduleNext(sendMonoMs: number): void {
-    const caller = this.resolve === undefined ? Infinity : this.callerMonoMs;
+    const caller = this.told === undefined ? this.callerMonoMs : Infinity;
     this.host.waits.schedule(this, Math.min(sendMonoMs, caller, this.overMonoMs));
   }
 
@@ -153,8 +159,9 @@ export class ReleaseTask implements Due {
   }
 
   private tell(result: ReleaseResult): void {
-    this.resolve?.(result);
-    this.resolve = undefined;
+    if (this.told !== undefined) return;
+    this.told = result;
+    for (const listener of this.listeners) listener(result);
   }
 }
 
