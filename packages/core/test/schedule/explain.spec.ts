@@ -23,7 +23,7 @@ const saying = (text: string): string => expect.stringContaining(text) as string
 test('it ran on this node, and the one that lost says the same', async () => {
   const nodes = [await stage.node(MINUTES), await stage.node(MINUTES)];
   await stage.clock.advance(61_000);
-  const [{ node: winner }] = stage.log as [{ node: string }];
+  const winner = stage.log[0]!.node;
   for (const node of nodes)
     expect(await why(node, 60)).toEqual(['completed', saying(`ran on ${winner} (cron)`)]);
 });
