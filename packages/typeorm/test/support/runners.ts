@@ -10,7 +10,7 @@ const chance = process.env['CI'] === undefined ? {} : { onSecondChance: told };
 /** The runner of a suite whose cases wait. */
 export const waitingCases = sideBySide(
   { describe, it: it.concurrent, skip: it.skip },
-  { atATime: 3, ...chance },
+  { atATime: 2, ...chance },
 );
 
 function told(title: string, error: unknown): void {
