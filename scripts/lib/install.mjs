@@ -70,8 +70,14 @@ async function missingNativeTools() {
   return missing;
 }
 
-/** Node's own headers, where they came with Node, so that node-gyp does not download them. */
+/** CI tests SQLite and measures nothing with it: optimising it less halves the time of its build. */
 function nativeBuildEnv() {
+  const flags = process.env.CI ? { CFLAGS: '-O1', CXXFLAGS: '-O1' } : {};
+  return { ...flags, ...withHeadersOfNode() };
+}
+
+/** Node's own headers, where they came with Node, so that node-gyp does not download them. */
+function withHeadersOfNode() {
   if (process.env.npm_config_nodedir) return process.env;
   const prefix = dirname(dirname(process.execPath));
   const header = join(prefix, 'include', 'node', 'node_version.h');
