@@ -138,7 +138,7 @@ export { SingleRun, singleRun } from './decorator/single-run.js';
 export { Locked, locked } from './decorator/locked.js';
 export { bindGuard, setDefaultGuard } from './decorator/binding.js';
 export type { BindOptions } from './decorator/binding.js';
-export { besideOf, scheduleBeside } from './decorator/beside.js';
+export { besideOf, problemBeside, scheduleBeside } from './decorator/beside.js';
 export type { Beside } from './decorator/beside.js';
 export { guardedMethods, nameOf as taskNameOf, reachedBy } from './decorator/registry.js';
 export type { SingleRunOptions } from './decorator/single-run-options.js';

@@ -4,7 +4,8 @@
  * the instant that the timer stands for. Nothing of that package is imported.
  */
 import type { RunOptions } from '../api/run.js';
-import { invalidArgument } from '../value/error.js';
+import { seriesOf } from '../facade/schedule-options.js';
+import { GuardError, invalidArgument } from '../value/error.js';
 import type { AnyMethod } from './method.js';
 import { type GuardedMethod, reachedBy } from './registry.js';
 
@@ -38,6 +39,21 @@ export function besideOf(method: GuardedMethod, self: unknown): Beside | undefin
   if (own !== undefined) return own;
   const reached = reachedBy(method, self);
   return reached === undefined ? undefined : scheduleBeside(reached);
+}
+
+/**
+ * Why the schedule beside `@SingleRun()` names no runs, in a sentence; `undefined`: it does, or there is none. Its own
+ * scheduler may take it all the same, and then every tick would reject with this.
+ */
+export function problemBeside(method: GuardedMethod, self: unknown): string | undefined {
+  try {
+    const { key, ...series } = besideOf(method, self) ?? {};
+    if (key === undefined) seriesOf(series);
+    return undefined;
+  } catch (error) {
+    if (!GuardError.is(error, 'invalid-argument')) throw error;
+    return error.message.replace(/^\[[a-z-]+\] /, '');
+  }
 }
 
 interface CronMetadata {

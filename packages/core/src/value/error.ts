@@ -29,7 +29,7 @@ export interface GuardErrorDetails {
   readonly inDoubt?: boolean;
   /** The key that the error is about, without the namespace. */
   readonly key?: string;
-  /** Why a run was skipped (`run-skipped` only). */
+  /** Why a run was skipped (`run-skipped`); `grace-over` of a run that was going on (`closed`). */
   readonly reason?: string;
 }
 
@@ -48,7 +48,10 @@ export class GuardError extends Error {
   readonly inDoubt: boolean;
   /** The key that the error is about, without the namespace, where there is one. */
   readonly key: string | undefined;
-  /** Why a run was skipped, where `code` is `run-skipped`. */
+  /**
+   * Why a run was skipped, where `code` is `run-skipped`. Where it is `closed`: `'grace-over'` says that the run was going
+   * on, and was told to stop at the end of the grace.
+   */
   readonly reason: string | undefined;
 
   /** Makes an error with a code, a sentence for people, and what it rests on. */

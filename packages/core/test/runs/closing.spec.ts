@@ -81,7 +81,7 @@ describe('[B110] closing while a run works', () => {
     await stage.clock.advance(9_900);
     expect(body.settled).toBe(false);
     await stage.clock.advance(200);
-    expect(body.error).toMatchObject({ code: 'closed' });
+    expect(body.error).toMatchObject({ code: 'closed', reason: 'grace-over', key: '1' });
     expect(closing.settled).toBe(true);
     expect(await stage.history('t', '1')).toEqual(['started', 'handed-back']);
     await stage.clock.advance(3_000);
@@ -98,7 +98,7 @@ describe('[B110] closing while a run works', () => {
     await stage.clock.advance(500);
     const closing = watch(guard.close());
     await stage.clock.advance(100);
-    expect(body.error).toMatchObject({ code: 'closed' });
+    expect(body.error).toMatchObject({ code: 'closed', reason: undefined });
     expect(closing.settled).toBe(true);
     expect(await stage.record('t', '1')).toMatchObject({
       state: 'pending',

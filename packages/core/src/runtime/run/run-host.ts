@@ -5,6 +5,7 @@ import type { RunNode, RunRecord } from '../../machine/run-record.js';
 import { NO_TOKEN } from '../../machine/run.js';
 import type { Clock, Random } from '../../port/clock.js';
 import type { LockInfo } from '../../port/lock-backend.js';
+import { GuardError } from '../../value/error.js';
 import { fullKey, joinParts } from '../../value/key.js';
 import type { ActiveRun } from './active-run.js';
 import type { BackendClock } from './backend-clock.js';
@@ -78,9 +79,13 @@ export class ActiveRuns {
     return this.attempts.has(nameOf(run));
   }
 
-  /** Tells all of them to stop. */
-  cutAll(reason: unknown): void {
-    for (const { run } of this.attempts.values()) run.cut('shutdown', reason);
+  /** The grace is over: tells all of them to stop. */
+  cutAll(cause: unknown): void {
+    for (const { run } of this.attempts.values()) {
+      const { task, key } = run;
+      const message = `the guard is closed: run ${key} of ${task} did not end within the grace, and was told to stop`;
+      run.cut('shutdown', new GuardError('closed', message, { key, reason: 'grace-over', cause }));
+    }
   }
 
   /** Gives up waiting for those that have not settled: their leases run out. */
