@@ -2,9 +2,9 @@
  * What would silently not be guarded, or not as it looks. All of it is found before the application answers anything,
  * and told with class, method and remedy.
  */
-import { type GuardedMethod, reachedBy, taskNameOf } from '@guard/core';
+import { type GuardedMethod, problemBeside, reachedBy, taskNameOf } from '@guard/core';
 import { isRoute, isScheduledElsewhere, lostMetadata, optionsOf } from './metadata.js';
-import { unguardedOverrides, unguardedTimers } from './overrides.js';
+import { lostSchedules, unguardedOverrides, unguardedTimers } from './overrides.js';
 import type { Place } from './places.js';
 import type { GuardRegistration } from './registration.js';
 import { guardNameOf } from './tokens.js';
@@ -17,16 +17,18 @@ export function problemsOf(
   places: readonly Place[],
   registrations: ReadonlyMap<string, GuardRegistration>,
 ): string[] {
-  const known = [...registrations.keys()].map((name) => `'${name}'`).join(', ') || 'none';
+  const known = quoted([...registrations.keys()]) || 'none';
   return [
     ...places.flatMap((place) => {
       const guard = registrations.get(guardNameOf(place.type));
       return [
         ...withoutGuard(place, guard, known),
         ...unguardedTimers(place),
+        ...lostSchedules(place),
         ...place.methods.flatMap((method) => [
           ...withoutNode(place, method, guard),
           ...withoutMetadata(place, method),
+          ...unnamed(place, method),
           ...neverCalled(place, method),
           ...misleading(place, method),
         ]),
@@ -38,9 +40,14 @@ export function problemsOf(
 }
 
 /** What is told and not refused. */
-export function warningsOf(places: readonly Place[], hasScheduler: boolean): string[] {
+export function warningsOf(
+  places: readonly Place[],
+  registrations: ReadonlyMap<string, GuardRegistration>,
+  hasScheduler: boolean,
+): string[] {
   const ofPlaces = places.flatMap((place) => [
     ...unguardedOverrides(place),
+    ...place.methods.flatMap((method) => leftToOthers(place, method, registrations)),
     ...hidden(place),
     ...(hasScheduler ? [] : withoutScheduler(place)),
   ]);
@@ -65,11 +72,33 @@ function withoutNode(place: Place, method: GuardedMethod, guard: GuardRegistrati
     ];
   }
   if (guard.starts !== 'nowhere' && guard.starts !== 'idle') return [];
-  const given = NEED_A_NODE.filter((option) => optionsOf(method)[option] !== undefined);
+  const given = needsNode(method);
   if (given.length === 0) return [];
   return [
     `${what} has ${given.join(', ')}, and ${nobody(guard)}: ` +
       `set its 'start' to true, or to 'elsewhere' where another process does it`,
+  ];
+}
+
+function needsNode(method: GuardedMethod): readonly string[] {
+  return NEED_A_NODE.filter((option) => optionsOf(method)[option] !== undefined);
+}
+
+/** A list of tasks is easily left as it was when a task is added. */
+function leftToOthers(
+  place: Place,
+  method: GuardedMethod,
+  registrations: ReadonlyMap<string, GuardRegistration>,
+): string[] {
+  if (method.kind !== 'single-run' || method.guard !== undefined) return [];
+  const { tasks = undefined, name = '' } = registrations.get(guardNameOf(place.type)) ?? {};
+  const given = needsNode(method);
+  const task = nameIn(place, method);
+  if (tasks === undefined || tasks.includes(task) || given.length === 0) return [];
+  return [
+    `${called(place, method)} has ${given.join(', ')}, and the node of the guard '${name}' is started for ` +
+      `${quoted(tasks)} only: nobody begins or repeats it unless another process does; ` +
+      `name '${task}' in 'start.tasks' where it should`,
   ];
 }
 
@@ -84,6 +113,18 @@ function withoutMetadata(place: Place, method: GuardedMethod): string[] {
   return [
     `${called(place, method)} lost metadata (${lost.join(', ')}): a decorator above, or the constructor, put another ` +
       `function in its place without it, so whoever looks for it there finds nothing; write that decorator below`,
+  ];
+}
+
+/** What the other scheduler takes and Guard does not: every tick would reject. */
+function unnamed(place: Place, method: GuardedMethod): string[] {
+  const { key, window, cron, every } = optionsOf(method);
+  const isNamed = [key, window, cron, every].some((option) => option !== undefined);
+  const problem = method.kind !== 'single-run' || isNamed ? undefined : problemBeside(method, place.target);
+  if (problem === undefined) return [];
+  return [
+    `${called(place, method)} has a schedule of @nestjs/schedule whose instants cannot name its runs: ${problem}; ` +
+      `change it, or give @SingleRun() a 'key' or a 'window'`,
   ];
 }
 
@@ -170,6 +211,11 @@ function providedTwice(places: readonly Place[]): string[] {
         `the first one does what is taken over; export it from one module instead`,
     ];
   });
+}
+
+/** Names, for people. */
+export function quoted(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(', ');
 }
 
 /** What a person knows the method by. */

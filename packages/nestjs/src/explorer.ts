@@ -12,13 +12,14 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { nameIn, problemsOf, warningsOf } from './checks.js';
+import { nameIn, problemsOf, quoted, warningsOf } from './checks.js';
 import { logFailures } from './failures.js';
 import { isScheduledElsewhere } from './metadata.js';
 import { type Place, placesOf, scopeOf } from './places.js';
+import { pauseWorkers } from './queues.js';
 import { GuardRegistration } from './registration.js';
 import { entriesOf, GuardReport } from './report.js';
-import { hasScheduler, stopSchedulers } from './schedulers.js';
+import { hasScheduler, quietTicks, stopSchedulers } from './schedulers.js';
 import { bindAnswers, bindShortLived } from './short-lived.js';
 import { guardNameOf } from './tokens.js';
 
@@ -43,7 +44,7 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
     for (const place of places) this.bind(place);
     this.bindFactories();
     this.report.entries = entriesOf(places);
-    this.report.warnings = warningsOf(places, hasScheduler(this.discovery));
+    this.report.warnings = warningsOf(places, this.registrations, hasScheduler(this.discovery));
     this.listen(places);
     this.tell();
   }
@@ -73,9 +74,11 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
 
   private async closeGuards(): Promise<void> {
     try {
+      quietTicks(this.discovery);
       stopSchedulers(this.discovery);
+      pauseWorkers(this.discovery, this.logger);
     } catch (error) {
-      // Whatever became of somebody else's timers, the guards close.
+      // Whatever became of somebody else's timers and workers, the guards close.
       this.logger.error(error);
     }
     const closing = this.findRegistrations().map(({ guard }) => guard.close());
@@ -117,8 +120,9 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
   }
 
   private tell(): void {
-    for (const { name, guard, places, starts } of this.registrations.values()) {
-      this.logger.log(`guard '${name}': namespace '${guard.namespace}', ${places}, ${STARTS[starts]}`);
+    for (const { name, guard, places, starts, tasks } of this.registrations.values()) {
+      const only = starts === 'here' && tasks !== undefined ? ` for ${quoted(tasks)} only` : '';
+      this.logger.log(`guard '${name}': namespace '${guard.namespace}', ${places}, ${STARTS[starts]}${only}`);
     }
     for (const line of this.report.lines()) this.logger.log(line);
     for (const warning of this.report.warnings) this.logger.warn(warning);

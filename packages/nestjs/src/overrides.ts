@@ -3,7 +3,7 @@
  * of prototypes, whatever else the class has, because a class with no guarded method left looks like any other.
  */
 import { type GuardedMethod, guardedMethods } from '@guard/core';
-import { isScheduledElsewhere } from './metadata.js';
+import { isScheduledElsewhere, optionsOf } from './metadata.js';
 
 /** What is looked at of a provider. */
 interface Overriding {
@@ -38,16 +38,33 @@ export function unguardedTimers(place: Overriding): string[] {
     );
 }
 
+/** Refused: the method that a timer calls is gone with its schedule, and nothing would call the override. */
+export function lostSchedules(place: Overriding): string[] {
+  return place.overridden
+    .filter((method) => hasLostSchedule(method, place.target))
+    .map(
+      (method) =>
+        `${sentence(place, method)}: the schedule of the method above is lost with the decorator, and nothing would ` +
+        `call it; write ${decoratorOf(method)} on it too, with its schedule, or without where it has none any more`,
+    );
+}
+
 /** Told: whoever calls it may know what it does. */
 export function unguardedOverrides(place: Overriding): string[] {
   return place.overridden
-    .filter((method) => !isOnTimer(method, place.target))
+    .filter((method) => !isOnTimer(method, place.target) && !hasLostSchedule(method, place.target))
     .map((method) => `${sentence(place, method)}: only what calls super.${String(method.key)}() is`);
 }
 
 /** What stands on the guarded method is no schedule of the override. */
 function isOnTimer(method: GuardedMethod, target: object): boolean {
   return isScheduledElsewhere({ ...method, wrapper: undefined }, target);
+}
+
+function hasLostSchedule(method: GuardedMethod, target: object): boolean {
+  if (isOnTimer(method, target)) return false;
+  const { cron, every } = optionsOf(method);
+  return cron !== undefined || every !== undefined || isScheduledElsewhere(method, target);
 }
 
 function sentence({ className }: Overriding, { key }: GuardedMethod): string {

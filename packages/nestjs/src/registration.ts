@@ -49,6 +49,11 @@ export class GuardRegistration {
     return this.options.runs !== undefined || this.options.state !== undefined;
   }
 
+  /** The tasks that this node is started for; `undefined`: all of them. */
+  get tasks(): readonly string[] | undefined {
+    return this.startOptions.tasks;
+  }
+
   /** Where locks and runs are kept, for people. */
   get places(): string {
     const { locks, runs, state } = this.options;

@@ -1,5 +1,5 @@
 /** What is guarded, and how: for the log at boot, for tests, and for whoever asks. */
-import { besideOf, type Beside, type GuardedMethod } from '@guard/core';
+import { besideOf, type Beside, type GuardedMethod, problemBeside } from '@guard/core';
 import { Injectable } from '@nestjs/common';
 import { called, canRunAgain, nameIn } from './checks.js';
 import { isDisabled, optionsOf } from './metadata.js';
@@ -60,7 +60,9 @@ export function entriesOf(places: readonly Place[]): GuardedPlace[] {
 
 function entryOf(place: Place, method: GuardedMethod): GuardedPlace {
   const name = nameIn(place, method);
-  const beside = besideOf(method, place.target);
+  // Only a run is named by it: whatever else stands there does not have to be something that Guard can follow.
+  const beside =
+    problemBeside(method, place.target) === undefined ? besideOf(method, place.target) : undefined;
   return {
     guard: method.guard === undefined ? guardNameOf(place.type) : undefined,
     module: place.moduleName,

@@ -1,7 +1,9 @@
 /**
- * The scheduler of @nestjs/schedule in an application, found by its name and used by its public methods: nothing of that
- * package is imported, since an application may do without it.
+ * The scheduler of @nestjs/schedule in an application, found by its name and used by its public methods, but for its
+ * logger: nothing of that package is imported, since an application may do without it.
  */
+import { GuardError } from '@guard/core';
+import type { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 
 /** What is used of it. */
@@ -30,6 +32,28 @@ export function stopSchedulers(discovery: DiscoveryService): void {
     for (const name of registry.getIntervals()) registry.deleteInterval(name);
     for (const name of registry.getTimeouts()) registry.deleteTimeout(name);
   }
+}
+
+/**
+ * From now on, a tick that only waited for its lock or run when the application began to close is told at the level of
+ * debug: it was not begun, and whatever it was for is left to other processes. A run that was cut off at the end of the
+ * grace stays an error. What the scheduler logs is what its ticks threw; errors of any other call go to its caller.
+ */
+export function quietTicks(discovery: DiscoveryService): void {
+  for (const { name, instance } of discovery.getProviders()) {
+    const logger =
+      name === 'ScheduleExplorer' ? (instance as { readonly logger?: Logger }).logger : undefined;
+    if (typeof logger?.error !== 'function' || typeof logger.debug !== 'function') continue;
+    const error = logger.error.bind(logger) as (...told: unknown[]) => void;
+    logger.error = (...told: unknown[]): void => {
+      if (isLeftToOthers(told[0])) logger.debug(told[0]);
+      else error(...told);
+    };
+  }
+}
+
+function isLeftToOthers(error: unknown): boolean {
+  return GuardError.is(error, 'closed') && error.reason !== 'grace-over';
 }
 
 function schedulersOf(discovery: DiscoveryService): SchedulerRegistry[] {

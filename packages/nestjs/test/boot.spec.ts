@@ -233,6 +233,23 @@ describe('what needs a started node', () => {
     expect(await refused(Scheduled, { start: false })).toMatch(/Scheduled.settle has every/);
   });
 
+  test('is told of where the node is started for other tasks only', async () => {
+    class Other {
+      @SingleRun({ name: 'other', every: '1h' }) async other(): Promise<void> {}
+      @SingleRun({ name: 'called' }) async called(): Promise<void> {}
+    }
+    const logger = new KeptLogger();
+    const imports = [guard({ start: { tasks: ['other'] } })];
+    await started({ imports, providers: [Other, Scheduled, Retried] }, logger);
+    expect(logger.logged).toContainEqual(expect.stringMatching(/, a started node for 'other' only$/));
+    expect(logger.warned).toEqual([
+      expect.stringMatching(/^Scheduled.settle has every, .* is started for 'other' only: nobody begins/),
+      expect.stringMatching(
+        /^Retried.settle has retry, onCrash, .*; name 'Retried.settle' in 'start.tasks' where/,
+      ),
+    ]);
+  });
+
   test('is taken where another process does', async () => {
     const app = await started({ imports: [guard({ start: 'elsewhere' })], providers: [Retried, Scheduled] });
     expect(app.get(GuardReport).entries).toHaveLength(2);
@@ -272,6 +289,23 @@ describe('also refused', () => {
       /Billing.settle answers a route, and a skipped call would answer as if it had run/,
     );
     expect(message).not.toMatch(/Billing.meant/);
+  });
+
+  test.each([
+    ['an interval that is too short', Interval(50), /every must be at least 100 ms/],
+    ['half an hour of offset', Cron('0 3 * * *', { utcOffset: 330 }), /utcOffset .* whole hours/],
+    ['no expression', Cron('whenever'), /cron/],
+  ])('a schedule that cannot name runs: %s, unless they are named otherwise', async (_, schedule, why) => {
+    class Nightly {
+      @SingleRun() @schedule async settle(): Promise<void> {}
+      @schedule @SingleRun({ window: '1d' }) async named(): Promise<void> {}
+      @schedule @Locked() async locked(): Promise<void> {}
+    }
+    const message = await refused(Nightly);
+    expect(message).toMatch(/Nightly.settle has a schedule .* whose instants cannot name its runs: /);
+    expect(message).toMatch(why);
+    expect(message).toMatch(/give @SingleRun\(\) a 'key' or a 'window'/);
+    expect(message.split('\n- ')).toHaveLength(2);
   });
 
   test('everything at once, each in a line', async () => {

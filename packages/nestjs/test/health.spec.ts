@@ -1,5 +1,5 @@
 /** Health, as @nestjs/terminus asks for it. */
-import { memoryLocks, memoryState, SingleRun } from '@guard/core';
+import { type Clock, memoryLocks, memoryState, SingleRun } from '@guard/core';
 import { GuardHealthIndicator, GuardModule, GuardTestingModule } from '@guard/nestjs';
 import { faultyBackend, VirtualClock } from '@guard/testing';
 import { Controller, Get, Inject } from '@nestjs/common';
@@ -84,6 +84,44 @@ test('a backend that does not answer is a reason, and the node begins nothing un
   await clock.advance(40_000);
   expect((await check()).guard).toMatchObject({ status: 'up', plans: true });
   expect(runs).toBeGreaterThan(before);
+  await clock.runUntil(closeAll());
+});
+
+test('a node whose clock is wrong by minutes begins nothing by itself, and says by how much, until it is right', async () => {
+  const clock = new VirtualClock();
+  let aheadMs = 0;
+  // The store's machine, by whose clock instants are due.
+  const store: Clock = {
+    now: () => ({ ...clock.now(), wallMs: clock.now().wallMs + aheadMs }),
+    setTimer: (run, afterMs, options) => clock.setTimer(run, afterMs, options),
+    yield: (resume) => clock.yield(resume),
+  };
+  let runs = 0;
+  class Often {
+    @SingleRun({ every: '1s' }) async run(): Promise<void> {
+      runs += 1;
+    }
+  }
+  const imports = [GuardTestingModule.forRoot({ clock, state: memoryState({ clock: store }) })];
+  const app = await clock.runUntil(started({ imports, providers: [Often] }));
+  const check = async (): Promise<Record<string, unknown>> =>
+    (await clock.runUntil(app.get(GuardHealthIndicator).check('guard'))).guard as never;
+  await clock.advance(5_000);
+  expect([await check(), runs > 2]).toEqual([expect.objectContaining({ status: 'up', plans: true }), true]);
+  aheadMs = 600_000;
+  await clock.advance(60_000);
+  const before = runs;
+  await clock.advance(60_000);
+  expect(runs).toBe(before);
+  expect(await check()).toMatchObject({
+    status: 'down',
+    plans: false,
+    reasons: [expect.stringMatching(/^this machine's clock is -?\d{6} ms off: the node plans nothing$/)],
+  });
+  aheadMs = 0;
+  // What it had planned before anybody knew has to come first: no instant runs twice.
+  await clock.advance(660_000);
+  expect([await check(), runs > before]).toEqual([expect.objectContaining({ status: 'up' }), true]);
   await clock.runUntil(closeAll());
 });
 

@@ -48,6 +48,39 @@ test('[V19] one that is scheduled where the base is not is refused too, of @Lock
   expect(message).toMatch(/Bare.tidy overrides .* write @Locked\(\) on it too/);
 });
 
+test.each([
+  ['every', SingleRun({ every: '1m' })],
+  ['cron', SingleRun({ cron: '0 3 * * *' })],
+])('[V19] one of a method that Guard calls by %s is refused: nothing would call it', async (_, guarded) => {
+  class Scheduled {
+    @guarded async tick(): Promise<void> {}
+  }
+  @Injectable()
+  class Bare extends Scheduled {
+    override async tick(): Promise<void> {}
+  }
+  const { message } = await bootError({ imports: imports() as never, providers: [Bare] });
+  expect(message).toMatch(/Bare.tick overrides a method that is guarded, and is not: the schedule of the/);
+  expect(message).toMatch(/write @SingleRun\(\) on it too, with its schedule, or without/);
+});
+
+test('[V19] so is one of a method under @Cron; without a schedule of its own it says that none is meant', async () => {
+  @Injectable()
+  class Bare extends Base {
+    override async tick(): Promise<void> {}
+  }
+  const { message } = await bootError({ imports: imports() as never, providers: [Bare] });
+  expect(message).toMatch(/Bare.tick overrides .* nothing would call it/);
+  @Injectable()
+  class Meant extends Base {
+    @SingleRun() override async tick(): Promise<void> {}
+  }
+  const logger = new KeptLogger();
+  const app = await started({ imports: imports() as never, providers: [Meant] }, logger);
+  expect(logger.warned).toEqual([]);
+  expect(app.get(GuardReport).entries).toMatchObject([{ method: 'Meant.tick', schedule: undefined }]);
+});
+
 test('[V19] one that no timer calls is told of, and super is guarded', async () => {
   abstract class Locking {
     @Locked() async tidy(): Promise<string> {

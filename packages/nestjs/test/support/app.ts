@@ -12,6 +12,7 @@ export class KeptLogger implements LoggerService {
   readonly logged: string[] = [];
   readonly warned: string[] = [];
   readonly errors: unknown[] = [];
+  readonly debugged: unknown[] = [];
   log(message: unknown): void {
     this.logged.push(String(message));
   }
@@ -20,6 +21,9 @@ export class KeptLogger implements LoggerService {
   }
   error(message: unknown): void {
     this.errors.push(message);
+  }
+  debug(message: unknown): void {
+    this.debugged.push(message);
   }
 }
 
