@@ -16,7 +16,7 @@ const QUICK = {
   settleMs: 10,
   pairMs: 30,
   concurrency: [1, 8, 64, 256],
-  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 160 }],
+  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 150 }],
   expiry: { rounds: 1, ttlMs: 600 },
   hold: { rounds: 1, ttlMs: 1_500, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 80, concurrency: 16 },

@@ -3,7 +3,7 @@
  * data. A browser opens it, for only a browser knows what can be seen.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -58,23 +58,27 @@ it(
   INSTALLATION_MS,
 );
 
+it('a quick run is planned to take less than a minute for each backend', async () => {
+  const planned = JSON.parse(await node('test/quick-plan.mjs')) as Record<string, number>;
+  expect(Object.keys(planned)).toEqual([
+    ...['memory', 'sqlite', 'postgres', 'mariadb', 'redis', 'etcd', 'etcd-cluster'],
+  ]);
+  expect(Object.entries(planned).filter(([, ms]) => ms > 60_000)).toEqual([]);
+});
+
 it('a run writes rows with every field of the schema filled, and breaks no promise', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'guard-bench-'));
   try {
     const json = join(folder, 'out.json');
     const html = join(folder, 'out.html');
-    await node(
+    const said = await node(
       'run.mjs',
-      '--quick',
-      '--backend',
-      'memory',
-      '--contender',
-      'guard,raw',
-      '--json',
-      json,
-      '--html',
-      html,
+      ...['--quick', '--backend', 'memory', '--contender', 'guard,raw'],
+      ...['--json', json, '--html', html],
     );
+    // The bar with the time that is left, where the output is no terminal; and a median with its spread.
+    expect(said).toMatch(/[█░]{30} +\d+ % +\d+ s left +memory uncontended/);
+    expect(said).toMatch(/guard +\S+ \(\S+…\S+\)/);
     const { machine, versions, seed, rows } = JSON.parse(readFileSync(json, 'utf8')) as {
       machine: Record<string, unknown>;
       versions: Record<string, string>;
@@ -100,6 +104,13 @@ it('a run writes rows with every field of the schema filled, and breaks no promi
         rounds: expect.any(Array),
         params: expect.any(Object),
       });
+    // Five rounds of both in turn; what is counted or lasts long is done once.
+    const speeds = rows.filter(({ metric }) =>
+      /^(pair_p50_ms|pairs_per_s|handovers_per_s|run_p50_ms)$/.test(metric),
+    );
+    expect(new Set(speeds.map(({ n, rounds }) => `${String(n)} ${(rounds as number[]).length}`))).toEqual(
+      new Set(['5 5']),
+    );
     const found = new Set(rows.map(({ scenario, metric }) => `${scenario} ${metric}`));
     expect([...found]).toEqual(
       expect.arrayContaining([
@@ -124,3 +135,37 @@ it('a run writes rows with every field of the schema filled, and breaks no promi
     rmSync(folder, { recursive: true, force: true });
   }
 }, 180_000);
+
+it('a run compares with an old report what moved beyond its spread', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'guard-bench-'));
+  try {
+    const [json, old] = [join(folder, 'out.json'), join(folder, 'old.json')];
+    const quick = ['--quick', '--backend', 'memory', '--only', 'uncontended', '--contender', 'guard,raw'];
+    await node('run.mjs', ...quick, '--json', json);
+    const report = JSON.parse(readFileSync(json, 'utf8')) as { rows: Row[] };
+    // As if Guard had been a thousand times as slow, and nothing else had changed by more than its spread.
+    const slower = (row: Row): Row =>
+      row.contender === 'guard' && row.metric === 'pair_p50_ms' ? times(row, 1_000) : spread(row);
+    writeFileSync(old, JSON.stringify({ ...report, rows: report.rows.map(slower) }));
+    const said = await node('run.mjs', ...quick, '--compare', old);
+    expect(said).toContain('compared with the old report: 1 numbers moved beyond their spread');
+    expect(said).toMatch(/ {2}better uncontended, memory, guard, pair_p50_ms, concurrency 1: .* beside raw /);
+    writeFileSync(old, JSON.stringify({ ...report, rows: [{ scenario: 'uncontended' }] }));
+    await expect(node('run.mjs', ...quick, '--compare', old)).rejects.toThrow('not a row');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);
+
+function times(row: Row, factor: number): Row {
+  const { value, min, max, rounds } = row as unknown as Record<'value' | 'min' | 'max', number> & {
+    rounds: number[];
+  };
+  const more = (each: number): number => each * factor;
+  return { ...row, value: more(value), min: more(min), max: more(max), rounds: rounds.map(more) };
+}
+
+/** Whatever the machine does to the next run lies within. */
+function spread(row: Row): Row {
+  return { ...row, min: 0, max: Number.MAX_SAFE_INTEGER };
+}

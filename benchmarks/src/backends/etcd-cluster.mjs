@@ -4,6 +4,8 @@ import { contenders, etcd } from './etcd.mjs';
 const cluster = {
   ...etcd,
   name: 'etcd-cluster',
+  /** A write waits for two disks. */
+  handoverFactor: 4,
   scenarios: ['uncontended', 'throughput', 'contention'],
   startServer: () => etcd.startServer({ nodes: 3 }),
 };

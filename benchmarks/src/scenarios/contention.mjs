@@ -8,8 +8,8 @@ import { namesOf } from '../stage.mjs';
 import { machineMs } from '../workloads/contend.mjs';
 
 const SCENARIO = 'contention';
-/** Two start at once. */
-const START_MS = 150;
+/** Until a process is up; two of them start at once. */
+const START_MS = 100;
 /** More processes than this are not kept for the next play: their memory is needed. */
 const KEEP = 4;
 /** The start together, and the last hold. */

@@ -4,7 +4,7 @@ import { playRounds } from '../rounds.mjs';
 import { ContenderProcess } from '../contender-process.mjs';
 
 const SCENARIO = 'run';
-const START_MS = 600;
+const START_MS = 500;
 const COUNTED = { forMs: 2_000, maxPairs: 20 };
 /** The way to the process and back, and the last run. */
 const SLACK_MS = 8;
