@@ -18,7 +18,7 @@ const QUICK = {
   concurrency: [1, 8, 64, 256],
   contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 150 }],
   expiry: { rounds: 1, ttlMs: 600 },
-  hold: { rounds: 1, ttlMs: 1_500, sizes: [100, 10_000] },
+  hold: { rounds: 1, ttlMs: 1_200, sizes: [100, 10_000] },
   run: { rounds: 5, forMs: 80, concurrency: 16 },
   start: { rounds: 5 },
 };

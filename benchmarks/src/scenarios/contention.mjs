@@ -9,11 +9,11 @@ import { machineMs } from '../workloads/contend.mjs';
 
 const SCENARIO = 'contention';
 /** Until a process is up; two of them start at once. */
-const START_MS = 100;
+const START_MS = 150;
 /** More processes than this are not kept for the next play: their memory is needed. */
 const KEEP = 4;
 /** The start together, and the last hold. */
-const SLACK_MS = 70;
+const SLACK_MS = 85;
 /** The round that warms up is this part of the others: it is for connections, and for the first time of everything. */
 const WARM_UP = 0.5;
 /** All waiters are there, and have had or missed their first turn, when the looking begins: this part of the time. */

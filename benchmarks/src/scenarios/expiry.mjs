@@ -9,7 +9,7 @@ import { Scene } from './scene.mjs';
 
 const SCENARIO = 'expiry';
 /** Until a process is up; two of them start at once. */
-const START_MS = 100;
+const START_MS = 120;
 /** Until all holders have their locks, in one more part of their renewal period; and all that is asked afterwards. */
 const AROUND_MS = 700;
 

@@ -8,10 +8,10 @@ import { playRounds } from '../rounds.mjs';
 
 const SCENARIO = 'start';
 /** A new process until it has imported its hosts, and the package. */
-const EACH_MS = 100;
-const HOST_MS = { typeorm: 300, ioredis: 80, pg: 40 };
+const EACH_MS = 140;
+const HOST_MS = { typeorm: 350, ioredis: 250, pg: 60 };
 /** All are packed at once. */
-const PACK_MS = 1_000;
+const PACK_MS = 1_500;
 const exec = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
 const peers = join(root, 'benchmarks', 'peers', 'node_modules');
@@ -46,8 +46,11 @@ const PEERS = {
 
 export const start = {
   fits: () => true,
-  expectedMs: ({ bounds, ...view }) =>
-    Object.values(packagesOf(view)).reduce((sum, each) => sum + bounds.start.rounds * eachMs(each), PACK_MS),
+  expectedMs: (view) =>
+    Object.values(packagesOf(view)).reduce(
+      (sum, each) => sum + view.bounds.start.rounds * eachMs(each),
+      PACK_MS,
+    ),
   play: async (stage) => {
     const packages = packagesOf(stage);
     const samples = await playRounds({
@@ -75,7 +78,7 @@ function eachMs({ hosts }) {
 }
 
 /** `{ files, folders, hosts }` of each contender: what is imported, what is packed, and what is imported before. */
-function packagesOf({ backend: { name: backend }, takesPart }) {
+function packagesOf({ backend: { name: backend }, contenders, bounds, takesPart }) {
   const { adapter, hosts = [] } = ADAPTERS[backend];
   const own = ['core', adapter].filter(Boolean).map((name) => join(root, 'packages', name));
   const found = {
@@ -86,7 +89,8 @@ function packagesOf({ backend: { name: backend }, takesPart }) {
     const [file, folder] = [join(peers, peer.file), join(peers, ...parts)];
     found[name] = { files: [file], folders: [folder], hosts: peer.hosts ?? [] };
   }
-  return Object.fromEntries(Object.entries(found).filter(([name]) => takesPart(name)));
+  const isLeftOut = (name) => bounds.quick && contenders[name]?.slow?.includes(SCENARIO);
+  return Object.fromEntries(Object.entries(found).filter(([name]) => takesPart(name) && !isLeftOut(name)));
 }
 
 /** In a new process, without what Node itself and the hosts need until they run. */
@@ -103,14 +107,15 @@ async function importMs({ files, hosts }) {
 
 /** As npm would pack it; what is installed of a peer is what was packed. */
 async function packedKb(folders) {
-  let bytes = 0;
-  for (const folder of folders) {
-    if (!existsSync(folder)) throw new Error(`${folder} is missing`);
-    const command = folder.startsWith(peers)
-      ? ['tar', ['-czf', '-', '--exclude=node_modules', '-C', folder, '.']]
-      : ['npm', ['pack', '--dry-run', '--json', '--ignore-scripts', folder]];
-    const { stdout } = await exec(...command, { encoding: 'buffer', maxBuffer: 2 ** 28, cwd: root });
-    bytes += folder.startsWith(peers) ? stdout.length : JSON.parse(String(stdout))[0].size;
-  }
+  const missing = folders.find((folder) => !existsSync(folder));
+  if (missing !== undefined) throw new Error(`${missing} is missing`);
+  const installed = folders[0].startsWith(peers);
+  const command = installed
+    ? ['tar', ['-czf', '-', '--exclude=node_modules', '-C', folders[0], '.']]
+    : ['npm', ['pack', '--dry-run', '--json', '--ignore-scripts', ...folders]];
+  const { stdout } = await exec(...command, { encoding: 'buffer', maxBuffer: 2 ** 28, cwd: root });
+  const bytes = installed
+    ? stdout.length
+    : JSON.parse(String(stdout)).reduce((sum, { size }) => sum + size, 0);
   return bytes / 1_000;
 }

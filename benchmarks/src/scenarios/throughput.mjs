@@ -11,7 +11,7 @@ const KEYS_OF_PROCESS = 16;
 /** So many keys at once make a contender do all that it does at all. */
 const WARM_WORKERS = 64;
 /** The way to the process and back, and the last pairs: many at once take a while. */
-const SLACK_MS = 8;
+const SLACK_MS = 14;
 /** Two thousand pairs, one after the other, that wait for a disk. */
 const CLAIMS_MS = 3_500;
 

@@ -4,7 +4,7 @@ import { namesOf } from '../stage.mjs';
 
 const SCENARIO = 'uncontended';
 /** Until a process of a contender is up; two of them start at once. */
-const START_MS = 100;
+const START_MS = 250;
 /** The way to the process and back, and the last pair. */
 const SLACK_MS = 4;
 
