@@ -12,14 +12,14 @@ const THINK_MS = 10;
 const QUICK = {
   quick: true,
   rounds: 5,
-  warmMs: 250,
+  warmMs: 200,
   settleMs: 10,
   pairMs: 30,
   concurrency: [1, 8, 64, 256],
-  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 150 }],
-  expiry: { rounds: 1, ttlMs: 600 },
+  contention: [{ processes: 4, waiters: 16, holdMs: 2, thinkMs: THINK_MS, forMs: 130 }],
+  expiry: { rounds: 1, ttlMs: 500 },
   hold: { rounds: 1, ttlMs: 1_200, sizes: [100, 10_000] },
-  run: { rounds: 5, forMs: 80, concurrency: 16 },
+  run: { rounds: 5, forMs: 60, concurrency: 16 },
   start: { rounds: 5 },
 };
 

@@ -13,7 +13,13 @@ const SLOW = ['throughput', 'contention', 'hold', 'start'];
 export const redisPeers = {
   redlock: { waits: true, holds: true, open: openRedlock() },
   'redlock, poll 10 ms': { waits: true, tuned: TUNED, open: openRedlock({ retryDelay: 10, retryJitter: 5 }) },
-  'sesamecare-redlock': { waits: true, holds: true, renews: true, slow: SLOW, open: openSesamecare },
+  'sesamecare-redlock': {
+    waits: true,
+    holds: true,
+    renews: true,
+    slow: [...SLOW, 'expiry'],
+    open: openSesamecare,
+  },
   'redlock-universal': { waits: true, holds: true, renews: true, slow: SLOW, open: openUniversal },
   'redis-semaphore': { waits: true, holds: true, renews: true, open: openSemaphore },
   verrou: { waits: true, holds: true, open: openVerrou() },

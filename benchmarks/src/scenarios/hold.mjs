@@ -7,7 +7,7 @@ import { namesOf } from '../stage.mjs';
 
 const SCENARIO = 'hold';
 /** Idle, to know what the process needs for nothing. */
-const IDLE_MS = 250;
+const IDLE_MS = 200;
 /** A new process; and the taking and the giving back of each thousand locks. */
 const START_MS = 300;
 const THOUSAND_MS = 80;
