@@ -34,22 +34,22 @@ export class LockedWork<T> {
     this.lease = lease;
     this.running.enter();
     const frame: Frame = { lock: lease, backend: this.backend, parent: this.parent };
-    let value: T | PromiseLike<T>;
     try {
-      value = runInFrame(frame, this.work, lease as Lock);
+      const value = runInFrame(frame, this.work, lease as Lock);
+      if (!isThenable(value)) return this.succeeded(value);
+      // A promise of another realm or library is made one of ours, which calls back once and never at once.
+      Promise.resolve(value).then(
+        (settled) => this.succeeded(settled),
+        (error: unknown) => this.failed(error),
+      );
     } catch (error) {
-      return this.failed(error);
+      this.failed(error);
     }
-    if (!isThenable(value)) return this.succeeded(value);
-    // A promise of another realm or library is made one of ours, which calls back once and never at once.
-    Promise.resolve(value).then(
-      (settled) => this.succeeded(settled),
-      (error: unknown) => this.failed(error),
-    );
   }
 
   private succeeded(value: T): void {
-    if (isStream(value)) return this.failed(streamError(this.lease));
+    const failure = streamFailure(this.lease, value);
+    if (failure !== undefined) return this.failed(failure.error);
     this.value = value;
     this.giveBack();
   }
@@ -92,7 +92,13 @@ function lossOf(lease: Lease, failure: { readonly error: unknown } | undefined):
   });
 }
 
-function streamError({ key }: Lease): GuardError {
+/** A stream is refused. What cannot even be looked at has failed as if the work had thrown it. */
+function streamFailure({ key }: Lease, value: unknown): { readonly error: unknown } | undefined {
+  try {
+    if (!isStream(value)) return undefined;
+  } catch (error) {
+    return { error };
+  }
   const message = `the work under ${key} returned a stream, which would go on without the lock: consume it inside`;
-  return new GuardError('invalid-argument', message, { key });
+  return { error: new GuardError('invalid-argument', message, { key }) };
 }

@@ -122,3 +122,26 @@ describe('[B122] a generator', () => {
     expect(await guard.withLock('k', () => [1, 2])).toEqual([1, 2]);
   });
 });
+
+describe('[B122] an answer that cannot even be looked at', () => {
+  const odd = new Error('do not look');
+  const refuse = (): never => {
+    throw odd;
+  };
+  const answers: Record<string, () => unknown> = {
+    'a getter of then': () => Object.defineProperty({}, 'then', { get: refuse }),
+    'a proxy': () => new Proxy({}, { has: refuse }),
+    'a promise of a proxy': () => Promise.resolve(new Proxy({}, { has: refuse })),
+    'a constructor of a promise': () =>
+      Object.defineProperty(Promise.resolve(1), 'constructor', { get: refuse }),
+  };
+
+  test.each(Object.keys(answers))(
+    'is a failure of the work, and the lock is given back: %s',
+    async (name) => {
+      const { guard } = stage.process();
+      await expect(guard.withLock('k', answers[name]!)).rejects.toBe(odd);
+      expect(await guard.inspect('k')).toMatchObject({ held: false });
+    },
+  );
+});
