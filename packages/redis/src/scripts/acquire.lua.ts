@@ -23,7 +23,7 @@ end
 local given_up = redis.call('EXISTS', graves) == 1
 local found = redis.call('MGET', unpack(names))
 local token = next_token(found[1])
-local answers, rest, top, lowest = {}, {}, '', '~'
+local answers, rest, top, alike = {}, {}, '', true
 for i = 2, #names do
   if given_up or found[i] then
     rest[#rest + 1] = i
@@ -34,11 +34,11 @@ for i = 2, #names do
     redis.call('SET', names[i], 'h0000000000000000' .. own .. string.sub(t, 36), 'PX', ttls[i])
     answers[i - 1] = own
     if own > top then top = own end
-    if own < lowest then lowest = own end
+    alike = alike and own == token
   end
 end
 if top ~= '' then redis.call('SET', KEYS[1], top) end
-if #rest == 0 then return top == lowest and top or answers end
+if #rest == 0 then return alike and token or answers end
 `;
 
 const ACQUIRE_ONE = `

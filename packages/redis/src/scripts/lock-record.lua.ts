@@ -21,6 +21,7 @@
  * one piece, field by field, each field with a NUL behind it, which no name holds. One long argument costs client and
  * server a fraction of what many short ones do.
  */
+
 /** What takes the operations apart. It stands before everything else. */
 export const FIELDS = `
 local start = string.sub(KEYS[1], 1, -1 - ARGV[2])
