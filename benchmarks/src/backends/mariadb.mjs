@@ -1,11 +1,12 @@
 // On MariaDB with commits that wait for the disk: Guard through the pool of a data source, the two bare prepared statements
 // that an application would write by hand, GET_LOCK (no token, no lease, a connection for each), and Verrou on Knex. Its
 // server pushes nothing, so a hand-over has no floor: whoever waits asks.
-import { guardContender, guardRunner, lockRunner } from './guard.mjs';
+import { CONNECTIONS, guardOn } from './data-source.mjs';
+import { guardContender } from './guard.mjs';
 import { peer } from './peers.mjs';
 import { verrouOn } from './verrou-knex.mjs';
 
-const CONNECTIONS = 16;
+const { connect, openLocks, runners: guards } = guardOn('mariadb');
 const WAIT_S = 120;
 const TAKE = 'SELECT GET_LOCK(?, ?) AS got';
 const GIVE = 'SELECT RELEASE_LOCK(?)';
@@ -35,25 +36,7 @@ export const contenders = {
   },
 };
 
-export const runners = {
-  guard: guardRunner(async (address) => {
-    const { typeormLocks, typeormRuns } = await import('@guard/typeorm');
-    const source = await connect(address);
-    return { locks: typeormLocks(source), runs: typeormRuns(source), close: () => source.destroy() };
-  }),
-  'guard, lock alone': lockRunner(openLocks),
-};
-
-async function openLocks(address, options) {
-  const { typeormLocks } = await import('@guard/typeorm');
-  const source = await connect(address, options);
-  return { locks: typeormLocks(source), close: () => source.destroy() };
-}
-
-async function connect({ url }, { connections = CONNECTIONS } = {}) {
-  const { DataSource } = await import('typeorm');
-  return new DataSource({ type: 'mariadb', url, poolSize: connections }).initialize();
-}
+export const runners = guards;
 
 async function startServer() {
   const { startMariadb } = await import('@guard/testing/servers');

@@ -3,12 +3,13 @@
 // Verrou on Knex.
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { guardContender, guardRunner, lockRunner } from './guard.mjs';
+import { CONNECTIONS, guardOn } from './data-source.mjs';
+import { guardContender, guardRunner } from './guard.mjs';
 import { peer } from './peers.mjs';
 import { dbos, graphile, pgBoss } from './runners.mjs';
 import { verrouOn } from './verrou-knex.mjs';
 
-const CONNECTIONS = 16;
+const { connect, openLocks, runners: guards } = guardOn('postgres');
 const COUNT = `SELECT coalesce(sum(calls), 0) AS calls FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`;
 
 export const postgres = {
@@ -37,33 +38,17 @@ export const contenders = {
 };
 
 export const runners = {
-  guard: guardRunner(async (address) => {
-    const { typeormLocks, typeormRuns } = await import('@guard/typeorm');
-    const source = await connect(address);
-    return { locks: typeormLocks(source), runs: typeormRuns(source), close: () => source.destroy() };
-  }),
+  ...guards,
   'guard, locks on redis': guardRunner(async (address) => {
     const { typeormRuns } = await import('@guard/typeorm');
     const { openLocks: openRedisLocks } = await import('./redis.mjs');
     const source = await connect(address);
     return { ...(await openRedisLocks(address.redis)), runs: typeormRuns(source) };
   }),
-  'guard, lock alone': lockRunner(openLocks),
   'pg-boss': pgBoss,
   'graphile-worker': graphile,
   dbos,
 };
-
-async function openLocks(address, options) {
-  const { typeormLocks } = await import('@guard/typeorm');
-  const source = await connect(address, options);
-  return { locks: typeormLocks(source), close: () => source.destroy() };
-}
-
-async function connect({ url }, { connections = CONNECTIONS } = {}) {
-  const { DataSource } = await import('typeorm');
-  return new DataSource({ type: 'postgres', url, poolSize: connections }).initialize();
-}
 
 async function startServer() {
   const { startPostgres, startRedis } = await import('@guard/testing/servers');
