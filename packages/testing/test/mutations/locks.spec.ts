@@ -15,8 +15,8 @@ const NAMED: readonly Mutant[] = [
   {
     title: 'the deadline of a renewal is counted from the reply',
     file: 'runtime/lock/held-lock.ts',
-    find: 'const trust: Trust = { sentAt: landing.sentAt,',
-    replace: 'const trust: Trust = { sentAt: now,',
+    find: 'const trust = { sentAt: landing.sentAt,',
+    replace: 'const trust = { sentAt: now,',
     breaks: ['L1', 'S1'],
   },
   {
