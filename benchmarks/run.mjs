@@ -1,6 +1,5 @@
 // `npm run bench`: scenarios on backends, each backend in a process of its own, and what became of them. See README.md.
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { compare } from './src/report/compare.mjs';
 import { htmlOf } from './src/report/html.mjs';
 import { machine, versions } from './src/report/machine.mjs';
@@ -10,32 +9,24 @@ import { printSummary } from './src/report/summary.mjs';
 import { printTargets } from './src/report/targets.mjs';
 import { readReport } from './src/report/read.mjs';
 import { hasPeers, installPeers } from './src/backends/peers.mjs';
+import { optionsOrEnd } from './src/options.mjs';
 import { planOf } from './src/plan.mjs';
 import { runStage } from './src/run-stage.mjs';
 import { faultsIn } from './src/rows.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    backend: { type: 'string' },
-    contender: { type: 'string' },
-    json: { type: 'string' },
-    html: { type: 'string' },
-    compare: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-  },
-});
-const seed = Number(options.seed);
-const old = options.compare === undefined ? undefined : readReport(options.compare);
-const plan = await planOf(options);
-if (hasPeers(options.contender)) await installPeers();
+const options = optionsOrEnd(process.argv.slice(2));
+const { quick, seed, contenders } = options;
+const { old, plan } = await orEnd(async () => ({
+  old: options.compare === undefined ? undefined : readReport(options.compare),
+  plan: await planOf(options),
+}));
+if (hasPeers(contenders)) await installPeers();
 
 const report = {
   machine: machine(),
   versions: versions(),
   seed,
-  quick: options.quick,
+  quick,
   rows: [],
   series: [],
   notes: [],
@@ -43,7 +34,7 @@ const report = {
 };
 const progress = new Progress(plan.reduce((sum, { expectedMs }) => sum + expectedMs, 0));
 for (const stage of plan) {
-  await runStage(stage, { quick: options.quick, seed, report, progress, contender: options.contender });
+  await runStage(stage, { quick, seed, report, progress, contenders });
   progress.clear();
   for (const scenario of stage.scenarios) printScenario(report, { backend: stage.backend, scenario });
 }
@@ -67,4 +58,14 @@ function guardFailed({ rows }) {
   for (const { scenario, backend, params, max } of wrong)
     console.error(`guard broke a promise ${max} times: ${scenario}, ${backend}, ${JSON.stringify(params)}`);
   return wrong.length > 0;
+}
+
+/** Wrong wishes are said in a line, without a stack. */
+async function orEnd(read) {
+  try {
+    return await read();
+  } catch (error) {
+    console.error(error.message);
+    process.exit(2);
+  }
 }

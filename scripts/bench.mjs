@@ -1,8 +1,10 @@
 // `npm run bench`: from a fresh clone to the figures of benchmarks/run.mjs, with one command.
+import { optionsOrEnd } from '../benchmarks/src/options.mjs';
 import { makeReady } from './lib/ready.mjs';
 import { run } from './lib/run.mjs';
 import { provideServerPrograms } from './lib/server-programs.mjs';
 
+optionsOrEnd(process.argv.slice(2));
 // What cannot be installed here may come as a container, or be said when a server is to start.
 const ready = (await makeReady('the benchmark')) && (await provideServerPrograms());
 process.exitCode = ready ? await bench() : 1;

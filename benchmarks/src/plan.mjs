@@ -4,16 +4,19 @@ import { loadBackend } from './backends/load.mjs';
 import { hasPeers } from './backends/peers.mjs';
 import { SCENARIOS } from './scenarios.mjs';
 
-export const BACKENDS = ['memory', 'sqlite', 'postgres', 'mariadb', 'redis', 'etcd', 'etcd-cluster'];
 /** Until servers are up, and after the last scenario. */
 const AROUND_MS = 1_500;
 
-/** `{ backend, node, scenarios, expectedMs }` of each stage. */
-export async function planOf({ backend, contender, only, quick }) {
-  const scenarios = chosen('--only', only, Object.keys(SCENARIOS));
+/**
+ * `{ backend, node, scenarios, expectedMs }` of each stage. The first three are lists of names, as `options.mjs` answers
+ * them; without `contenders` all of them take part.
+ */
+export async function planOf({ backends, scenarios, contenders, quick }) {
   const stages = [];
-  for (const name of chosen('--backend', backend, BACKENDS)) {
-    const loaded = await loadBackend(name, contender);
+  const unknown = new Set(contenders);
+  for (const name of backends) {
+    const loaded = await loadBackend(name, contenders);
+    for (const each of namesIn(loaded)) unknown.delete(each);
     const view = { ...loaded, bounds: boundsOf(quick, loaded.backend) };
     const fitting = scenarios.filter(
       (scenario) => (view.backend.scenarios?.includes(scenario) ?? true) && SCENARIOS[scenario].fits(view),
@@ -22,18 +25,16 @@ export async function planOf({ backend, contender, only, quick }) {
     if (fitting.length > 0)
       stages.push({
         backend: name,
-        node: hasPeers(contender) ? view.backend.node : undefined,
+        node: hasPeers(contenders) ? view.backend.node : undefined,
         scenarios: fitting,
         expectedMs,
       });
   }
+  if (unknown.size > 0) throw new Error(`--contender: no such backend has ${[...unknown].join(', ')}`);
   return stages;
 }
 
-function chosen(option, text, known) {
-  if (text === undefined) return known;
-  const names = text.split(',');
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new Error(`${option} has no '${unknown}'; it has ${known.join(', ')}`);
-  return names;
+/** The contenders of a backend, also those that only run tasks. */
+function namesIn({ contenders, runners }) {
+  return [contenders, runners].flatMap((all) => Object.keys(all ?? {}));
 }

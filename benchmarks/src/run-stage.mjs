@@ -6,10 +6,10 @@ import { peerNode } from './backends/peers.mjs';
 const PROGRAM = join(import.meta.dirname, 'stage-process.mjs');
 
 /** Resolves when the stage is done; what went wrong in it stands in the report. */
-export function runStage({ backend, node = 0, scenarios }, { quick, seed, contender, report, progress }) {
+export function runStage({ backend, node = 0, scenarios }, { quick, seed, contenders, report, progress }) {
   const own = Number(process.versions.node.split('.')[0]) >= node;
   const child = fork(PROGRAM, [], { execPath: own ? process.execPath : peerNode(), execArgv: [] });
-  child.send({ backend, scenarios, quick, seed, only: contender });
+  child.send({ backend, scenarios, quick, seed, only: contenders });
   return new Promise((resolve) => {
     let scenario;
     let done = false;

@@ -1,4 +1,4 @@
-// The scenarios by name, in the order in which they are played. Each has `fits(view)`, whether it makes sense on a
+// The scenarios by name, in the order in which they are played (`SCENARIO_NAMES` of options.mjs). Each has `fits(view)`, whether it makes sense on a
 // backend; `expectedMs(view)`, for the progress bar; and `play(stage)`.
 import { contention } from './scenarios/contention.mjs';
 import { expiry } from './scenarios/expiry.mjs';

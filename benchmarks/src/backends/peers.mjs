@@ -12,9 +12,9 @@ export function peer(path) {
   return import(pathToFileURL(join(folder, 'node_modules', path)).href);
 }
 
-/** Whether any of these contenders is a peer: names with commas between them, all contenders where it is left out. */
+/** Whether any of these contenders is a peer; all of them where they are left out. */
 export function hasPeers(contenders) {
-  return contenders?.split(',').some((name) => name !== 'raw' && !name.startsWith('guard')) ?? true;
+  return contenders?.some((name) => name !== 'raw' && !name.startsWith('guard')) ?? true;
 }
 
 /** Installs what is missing; throws where that failed. */
