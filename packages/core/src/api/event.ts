@@ -45,8 +45,8 @@ export interface GuardEvents {
    */
   'schedule-conflict': { readonly task: string; readonly own: string; readonly inForce: string };
   /**
-   * The wall clock of this machine and the run store's are so far apart. `stopped`: too far, this node plans no
-   * occurrences until they agree again.
+   * The wall clock of this machine and the run store's are at least so far apart: the time that the store's answer may
+   * have been on its way is taken off. `stopped`: too far, this node plans no occurrences until they agree again.
    */
   'clock-skew': { readonly skewMs: number; readonly stopped: boolean };
   /** A timer of the scheduler came so late: the event loop was blocked, or the process stood still. */

@@ -48,6 +48,45 @@ describe('the clock of a store', () => {
     expect(Math.abs((await now()) - (STORE_MS + clock.now().monoMs))).toBeLessThanOrEqual(40);
   });
 
+  test('is measured for each sending by itself: what was lost before does not make an answer old', async () => {
+    const clock = new VirtualClock();
+    const time = new BackendClock(
+      clock,
+      async () => STORE_MS + clock.now().monoMs,
+      async (call) => {
+        await sleep(clock, 7_000);
+        return call();
+      },
+    );
+    const first = time.now();
+    await clock.advance(7_000);
+    expect(await first).toBe(STORE_MS + clock.now().monoMs);
+    expect(time.atLeast()).toBe(STORE_MS + clock.now().monoMs);
+  });
+
+  test('an answer that was long on its way replaces a better one only where the two disagree', async () => {
+    const clock = new VirtualClock();
+    const store = { aheadMs: STORE_MS, slowMs: 0 };
+    const time = new BackendClock(clock, async () => {
+      const answer = clock.now().monoMs + store.aheadMs;
+      await sleep(clock, store.slowMs);
+      return answer;
+    });
+    const refreshed = async (): Promise<number> => {
+      const done = time.refresh();
+      await clock.advance(store.slowMs);
+      await done;
+      return time.estimate() - clock.now().monoMs - STORE_MS;
+    };
+    expect(await refreshed()).toBe(0);
+    store.slowMs = 4_000;
+    expect(await refreshed()).toBe(0);
+    store.aheadMs += 10_000;
+    expect(await refreshed()).toBe(8_000);
+    store.slowMs = 0;
+    expect(await refreshed()).toBe(10_000);
+  });
+
   test('is asked again after a minute, beside the work', async () => {
     const { clock, time, store, asked } = pair(100);
     const first = time.now();

@@ -1,5 +1,6 @@
 /** Started nodes with a schedule over one store, on a virtual clock; and a log of what ran, where and when. */
 import type { GuardOptions, Run, TaskOptions } from '@guard/core';
+import type { VirtualClock } from '@guard/testing';
 import { type Process, Stage } from '../runs/stage.js';
 
 /** What one start of a run was. */
@@ -77,6 +78,16 @@ export class ScheduleStage extends Stage {
       told.filter((one) => one.event === event).map(({ payload }) => ({ node: node + 1, payload })),
     );
   }
+}
+
+/** The clock of a machine that is wrong by so much, which can change. */
+export function shifted(base: VirtualClock, offMs: number): VirtualClock & { offMs: number } {
+  const clock = Object.create(base) as VirtualClock & { offMs: number };
+  clock.offMs = offMs;
+  clock.now = () => ({ monoMs: base.now().monoMs, wallMs: base.now().wallMs + clock.offMs });
+  clock.setTimer = (run, delayMs, options) => base.setTimer(run, delayMs, options);
+  clock.yield = (run) => base.yield(run);
+  return clock;
 }
 
 /** Numbers from `first` to `last` in steps. */

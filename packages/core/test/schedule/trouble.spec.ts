@@ -1,7 +1,6 @@
 /** What goes wrong around a schedule: blocked loops, stopped processes, sleeps, clock steps, outages, dead nodes. */
 import type { Run } from '@guard/core';
-import type { VirtualClock } from '@guard/testing';
-import { range, ScheduleStage, START_MS, SWEEP } from './stage.js';
+import { range, ScheduleStage, shifted, START_MS, SWEEP } from './stage.js';
 import { Gate, sleep, watch } from '../runs/stage.js';
 
 let stage: ScheduleStage;
@@ -91,7 +90,7 @@ test('[V5] an occurrence older than its startingDeadline is not run, and its rec
 describe('[V28] [B152] clocks that are wrong', () => {
   test('[B156] nodes whose clocks are minutes apart run each instant once, when it is due by the store', async () => {
     for (const offMs of [0, 30_000, -30_000, 120_000])
-      await stage.node(SECONDS, { guard: { clock: shifted(offMs) } });
+      await stage.node(SECONDS, { guard: { clock: shifted(stage.clock, offMs) } });
     await stage.clock.advance(20_050);
     expect(stage.instants()).toEqual(range(1, 20));
     for (const { atS, key } of stage.log)
@@ -100,7 +99,7 @@ describe('[V28] [B152] clocks that are wrong', () => {
   });
 
   test('a node whose clock jumps by a day runs nothing early, says so, and stays out until it is right again', async () => {
-    const wrong = shifted(0);
+    const wrong = shifted(stage.clock, 0);
     await stage.node(MINUTES, { guard: { clock: wrong } });
     await stage.clock.advance(61_000);
     wrong.offMs = 86_400_000;
@@ -466,14 +465,3 @@ test('[V11] [B110] close ends the schedule first, lets the run finish, and hands
   await stage.clock.advance(120_000);
   expect(await stage.states()).toEqual({ completed: [60] });
 });
-
-/** The stage's clock as a machine sees it whose wall clock is off. */
-function shifted(offMs: number): VirtualClock & { offMs: number } {
-  const clock = Object.create(stage.clock) as VirtualClock & { offMs: number };
-  clock.offMs = offMs;
-  const { clock: base } = stage;
-  clock.now = () => ({ monoMs: base.now().monoMs, wallMs: base.now().wallMs + clock.offMs });
-  clock.setTimer = (run, delayMs, options) => base.setTimer(run, delayMs, options);
-  clock.yield = (run) => base.yield(run);
-  return clock;
-}

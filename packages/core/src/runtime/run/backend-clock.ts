@@ -1,7 +1,8 @@
 /**
  * What time it is at a store, without asking every time: one answer of the store, carried on by the local monotonic
  * clock. States and deadlines of runs are counted in this time, so that nodes with wrong wall clocks agree. The error
- * is at most half of the round trip of the answer, plus the drift since.
+ * is at most half of the round trip of the answer, plus the drift since. It is measured for each sending by itself, and
+ * kept with the answer: what is said of two clocks is only what is sure.
  *
  * No timer of its own: it looks at the age of its answer whenever it is asked.
  */
@@ -14,10 +15,12 @@ const STALE_MS = 60_000;
 const USELESS_MS = 600_000;
 /** The two local clocks went apart by this: the machine slept, or a clock was set, and the estimate may be off. */
 const JUMP_MS = 1_000;
+/** So much two clocks may drift apart, as a part of the time that passes. */
+const DRIFT = 0.001;
 
 interface Sample {
   readonly storeMs: number;
-  /** So much the answer may have aged less on its way. */
+  /** So much the answer may have aged more, or less, on its way. */
   readonly halfMs: number;
   readonly at: Instant;
 }
@@ -25,12 +28,13 @@ interface Sample {
 /** An estimate of one store's clock. */
 export class BackendClock {
   private sample: Sample | undefined;
-  private asking: Promise<Sample> | undefined;
+  private asking: Promise<void> | undefined;
 
-  /** `ask` fetches the store's time, with whatever retries the caller wants. */
+  /** `ask` fetches the store's time, once; `repeated` sends it again for as long as the caller wants. */
   constructor(
     private readonly clock: Clock,
     private readonly ask: () => Promise<number>,
+    private readonly repeated: <T>(call: () => Promise<T>) => Promise<T> = (call) => call(),
   ) {}
 
   /** The store's time now, in milliseconds since the epoch. Waits for the store at first use and after a sleep. */
@@ -56,9 +60,17 @@ export class BackendClock {
     return Math.floor(sample.storeMs - sample.halfMs + now.monoMs - sample.at.monoMs);
   }
 
-  /** This machine's wall clock less the store's; `undefined` before the store was asked. */
+  /**
+   * This machine's wall clock less the store's, as far as it is sure: what the answer may have aged on its way is taken
+   * off. `undefined` before the store was asked, and from a jump of the local clocks until it is asked again.
+   */
   skewMs(): number | undefined {
-    return this.sample === undefined ? undefined : Math.round(this.clock.now().wallMs - this.estimate());
+    const { sample, clock } = this;
+    if (sample === undefined || this.hasJumped(sample)) return undefined;
+    const now = clock.now();
+    const offMs = now.wallMs - sample.storeMs - (now.monoMs - sample.at.monoMs);
+    const sureMs = Math.round(Math.max(Math.abs(offMs) - sample.halfMs, 0));
+    return offMs < 0 ? 0 - sureMs : sureMs;
   }
 
   /** Asks the store now. */
@@ -67,13 +79,28 @@ export class BackendClock {
     await this.asking;
   }
 
-  private async fetch(): Promise<Sample> {
+  private async fetch(): Promise<void> {
+    this.sample = this.better(await this.repeated(() => this.measured()));
+  }
+
+  /** One sending: what went before it was lost, and says nothing about how old this answer is. */
+  private async measured(): Promise<Sample> {
     const sentAt = this.clock.now();
     const storeMs = await this.ask();
     const gotAt = this.clock.now();
     const halfMs = (gotAt.monoMs - sentAt.monoMs) / 2;
-    this.sample = { storeMs: storeMs + halfMs, halfMs, at: gotAt };
-    return this.sample;
+    return { storeMs: storeMs + halfMs, halfMs, at: gotAt };
+  }
+
+  /** An answer that was long on its way does not replace a better one that it agrees with. */
+  private better(fresh: Sample): Sample {
+    const { sample } = this;
+    if (sample === undefined || this.isUseless(sample)) return fresh;
+    const ageMs = fresh.at.monoMs - sample.at.monoMs;
+    const storeMs = sample.storeMs + ageMs;
+    const halfMs = sample.halfMs + ageMs * DRIFT;
+    const agrees = Math.abs(storeMs - fresh.storeMs) <= fresh.halfMs;
+    return agrees && halfMs < fresh.halfMs ? { storeMs, halfMs, at: fresh.at } : fresh;
   }
 
   private refreshBeside(): void {
@@ -82,9 +109,11 @@ export class BackendClock {
   }
 
   private isUseless(sample: Sample): boolean {
+    return this.clock.now().monoMs - sample.at.monoMs > USELESS_MS || this.hasJumped(sample);
+  }
+
+  private hasJumped({ at }: Sample): boolean {
     const now = this.clock.now();
-    const monoMs = now.monoMs - sample.at.monoMs;
-    const wallMs = now.wallMs - sample.at.wallMs;
-    return monoMs > USELESS_MS || Math.abs(wallMs - monoMs) > JUMP_MS;
+    return Math.abs(now.wallMs - at.wallMs - (now.monoMs - at.monoMs)) > JUMP_MS;
   }
 }

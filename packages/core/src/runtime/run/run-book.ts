@@ -83,7 +83,7 @@ export class RunBook {
 
   constructor(private readonly parts: BookParts) {
     const ask = (): Promise<number> => this.asked((store) => store.now());
-    this.time = new BackendClock(parts.clock, () => this.repeated('asking for the time', {}, ask));
+    this.time = new BackendClock(parts.clock, ask, (call) => this.repeated('asking for the time', {}, call));
   }
 
   get namespace(): string {

@@ -75,7 +75,8 @@ export class Scheduler {
 
   private isFarOff(): boolean {
     const { clock, time } = this.host;
-    const skewMs = Math.round(clock.now().wallMs - time.estimate());
+    const skewMs = time.skewMs();
+    if (skewMs === undefined) return this.stopped;
     const stopped = Math.abs(skewMs) > SKEW_STOPS_MS;
     const changed = stopped !== this.stopped;
     this.stopped = stopped;
