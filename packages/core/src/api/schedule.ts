@@ -3,7 +3,7 @@ import type { Duration } from '../value/duration.js';
 
 /** What happens to occurrences that nobody ran when they were due. */
 export type CatchUp =
-  /** They are recorded as passed over; one that is late by less than five seconds still runs. */
+  /** They are recorded as passed over; one that is late by five seconds at most still runs. */
   | 'none'
   /** The newest one runs. The others are recorded as passed over. */
   | 'latest'

@@ -2,7 +2,7 @@
 import type { Run, RunSettings } from '../api/run.js';
 import type { ScheduleOptions } from '../api/schedule.js';
 import { policyOf, TASK_OPTIONS } from '../facade/run-options.js';
-import { SCHEDULE_OPTIONS, scheduleOf } from '../facade/schedule-options.js';
+import { ofTask, SCHEDULE_OPTIONS, scheduleOf } from '../facade/schedule-options.js';
 import { GuardError } from '../value/error.js';
 import type { Key } from '../value/key.js';
 import { encodeKey } from '../value/key.js';
@@ -38,6 +38,12 @@ export interface SingleRunOptions<
  * @throws GuardError `invalid-argument`.
  */
 export function checkSingleRun(decorator: string, options: SingleRunOptions): void {
+  const name: unknown = (options as SingleRunOptions | null)?.name;
+  if (typeof name === 'string') ofTask(name, () => checkWith(decorator, options));
+  else checkWith(decorator, options);
+}
+
+function checkWith(decorator: string, options: SingleRunOptions): void {
   checkOptions(`${decorator} options`, options, [...TASK_OPTIONS, 'name', 'input', 'guard']);
   const { name, key, input, compensate } = options;
   if (name !== undefined) encodeKey('name', name);

@@ -26,7 +26,7 @@ import { RunBook } from '../runtime/run/run-book.js';
 import { RunEngine } from '../runtime/run/run-engine.js';
 import { callersKey } from '../runtime/run/run-identity.js';
 import { ActiveRuns, type RunHost, Shutdown } from '../runtime/run/run-host.js';
-import { type RunPolicy, TaskRegistry } from '../runtime/run/run-task.js';
+import { type RunPolicy, TaskRegistry, type Wish } from '../runtime/run/run-task.js';
 import { jsonText, parsed } from '../runtime/run/run-values.js';
 import { type Retention, Sweep } from '../runtime/run/sweep.js';
 import { Scheduler } from '../runtime/schedule/scheduler.js';
@@ -36,7 +36,7 @@ import { checkFunction, checkOptions } from '../value/options.js';
 import type { TasksApi } from '../api/tasks.js';
 import { RunDesk } from './run-desk.js';
 import { TaskDesk } from './task-desk.js';
-import { scheduleOf, seriesOf } from './schedule-options.js';
+import { ofTask, scheduleOf, seriesOf } from './schedule-options.js';
 import { policyOf, RUN_OPTIONS, type RunDefaults, TASK_OPTIONS, withCall } from './run-options.js';
 
 /** What the runs of a guard are made of. */
@@ -89,20 +89,7 @@ class Runs implements RunFacade {
   async run<T>(task: string, ...rest: readonly unknown[]): Promise<RunOutcome<T>> {
     const [options, work] = rest.length > 1 ? rest : [{}, rest[0]];
     const name = encodeKey('task', task);
-    checkFunction('work', work);
-    checkOptions('run options', options, RUN_OPTIONS);
-    const { key, input, compensate, ...settings } = (options ?? {}) as RunOptions;
-    const series = seriesOf({ ...settings, key });
-    if (compensate !== undefined) checkFunction('compensate', compensate);
-    const outcome = await this.engine.call({
-      task: name,
-      policy: policyOf({ ...settings, key }, this.parts.defaults),
-      key: key === undefined ? undefined : callersKey(this.host, name, key),
-      calendar: series?.calendar,
-      input: jsonText('input', input),
-      work: work as (run: Run) => unknown,
-      compensate,
-    });
+    const outcome = await this.engine.call(ofTask(name, () => this.wishOf(name, options, work)));
     return outcome as RunOutcome<T>;
   }
 
@@ -118,13 +105,7 @@ class Runs implements RunFacade {
   task(name: string, ...rest: readonly unknown[]): Task<unknown, unknown> {
     const [options, work] = rest.length > 1 ? rest : [{}, rest[0]];
     const task = encodeKey('name', name);
-    checkFunction('work', work);
-    checkOptions('task options', options, TASK_OPTIONS);
-    const { key, compensate, ...settings } = (options ?? {}) as TaskOptions<unknown>;
-    if (key !== undefined) checkFunction('key', key);
-    if (compensate !== undefined) checkFunction('compensate', compensate);
-    const policy = policyOf({ ...settings, key }, this.parts.defaults);
-    const schedule = scheduleOf(task, { ...settings, ...policy, key });
+    const { key, compensate, policy, schedule } = ofTask(task, () => this.settingsOf(task, options, work));
     if (this.host.stopSignal.aborted) throw closedError();
     const workFor = workOf(work as Work, compensate);
     this.host.tasks.add({ name: task, policy, schedule, workFor });
@@ -186,6 +167,33 @@ class Runs implements RunFacade {
     if (host.stopSignal.aborted) return;
     sweep.begin();
     await scheduler.begin();
+  }
+
+  private wishOf(task: string, options: unknown, work: unknown): Wish {
+    checkFunction('work', work);
+    checkOptions('run options', options, RUN_OPTIONS);
+    const { key, input, compensate, ...settings } = (options ?? {}) as RunOptions;
+    const series = seriesOf({ ...settings, key });
+    if (compensate !== undefined) checkFunction('compensate', compensate);
+    return {
+      task,
+      policy: policyOf({ ...settings, key }, this.parts.defaults),
+      key: key === undefined ? undefined : callersKey(this.host, task, key),
+      calendar: series?.calendar,
+      input: jsonText('input', input),
+      work: work as (run: Run) => unknown,
+      compensate,
+    };
+  }
+
+  private settingsOf(task: string, options: unknown, work: unknown) {
+    checkFunction('work', work);
+    checkOptions('task options', options, TASK_OPTIONS);
+    const { key, compensate, ...settings } = (options ?? {}) as TaskOptions<unknown>;
+    if (key !== undefined) checkFunction('key', key);
+    if (compensate !== undefined) checkFunction('compensate', compensate);
+    const policy = policyOf({ ...settings, key }, this.parts.defaults);
+    return { key, compensate, policy, schedule: scheduleOf(task, { ...settings, ...policy, key }) };
   }
 
   private handle(

@@ -26,22 +26,25 @@ type TaskTimes = ScheduleOptions & {
 };
 
 /**
- * The schedule of a task; `undefined`: it has none.
- *
- * @throws GuardError `invalid-argument`: an option is not what it should be, or contradicts another.
+ * What `read` makes of somebody's options; where it refuses them, the message says of which task they are. Of many that
+ * are registered at boot, one is wrong.
  */
-export function scheduleOf(task: string, options: TaskTimes): TaskSchedule | undefined {
+export function ofTask<T>(task: string, read: () => T): T {
   try {
-    return readSchedule(task, options);
+    return read();
   } catch (error) {
     if (!GuardError.is(error, 'invalid-argument')) throw error;
-    // Of many tasks that are registered at boot, the message has to say which one is wrong.
     const message = `${error.message.replace(/^\[[a-z-]+\] /, '')} (task ${show(task)})`;
     throw new GuardError('invalid-argument', message, { cause: error });
   }
 }
 
-function readSchedule(task: string, options: TaskTimes): TaskSchedule | undefined {
+/**
+ * The schedule of a task; `undefined`: it has none.
+ *
+ * @throws GuardError `invalid-argument`: an option is not what it should be, or contradicts another.
+ */
+export function scheduleOf(task: string, options: TaskTimes): TaskSchedule | undefined {
   const series = seriesOf(options);
   if (series === undefined) {
     const lonely = BESIDE_SERIES.find((name) => options[name] !== undefined);

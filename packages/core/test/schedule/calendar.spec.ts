@@ -110,6 +110,38 @@ describe('[V24] daylight saving: each instant at most once, and none lost in sil
   });
 });
 
+describe('[B142] [B144] the rows of the guide on clock changes, in Berlin: 02:00 to 03:00 is missing, or comes twice', () => {
+  // Winter time is UTC + 1, summer time UTC + 2: 01:00 UTC is the moment of both changes.
+  const SPRING = ['2026-03-28T23:30:00Z', '2026-03-29T02:30:00Z'] as const;
+  const AUTUMN = ['2026-10-24T23:30:00Z', '2026-10-25T02:30:00Z'] as const;
+
+  test.each([
+    // Times that are named: the missing ones when the clock has jumped, a repeated one at its first time.
+    ['30 2 * * *', ['01:00'], ['00:30']],
+    ['0 30 2 * * *', ['01:00'], ['00:30']],
+    ['0,30 2 * * *', ['01:00'], ['00:00', '00:30']],
+    ['0 2,3 * * *', ['01:00'], ['00:00', '02:00']],
+    ['0 0-23 * * *', ['00:00', '01:00', '02:00'], ['00:00', '02:00']],
+    ['30 0-23 * * *', ['23:30', '00:30', '01:00', '01:30', '02:30'], ['23:30', '00:30', '02:30']],
+    // A * or a step, in every hour: real time.
+    ['0,30 * * * *', ['23:30', '00:00', '00:30', '01:00', '01:30', '02:00', '02:30'], undefined],
+    ['*/30 * * * *', ['23:30', '00:00', '00:30', '01:00', '01:30', '02:00', '02:30'], undefined],
+    ['0 * * * *', ['00:00', '01:00', '02:00'], ['00:00', '01:00', '02:00']],
+    // A * or a step, in some hours: what a clock on the wall shows.
+    ['*/30 2 * * *', [], ['00:00', '00:30', '01:00', '01:30']],
+    ['30 0-4/2 * * *', ['23:30', '02:30'], ['00:30', '01:30']],
+    ['0 */2 * * *', ['02:00'], ['00:00', '01:00']],
+    ['*/30 0-4 * * *', ['23:30', '00:00', '00:30', '01:00', '01:30', '02:00', '02:30'], undefined],
+  ])('%s', (cron, spring, autumn) => {
+    const within = ([from, to]: readonly [string, string]): string[] =>
+      listUpTo(cronCalendar(cron, 'Europe/Berlin'), Date.parse(from) - 1, Date.parse(to), 100).map((ms) =>
+        iso(ms).slice(11, 16),
+      );
+    expect(within(SPRING)).toEqual(spring);
+    expect(within(AUTUMN)).toEqual(autumn ?? spring);
+  });
+});
+
 describe('month ends and leap days', () => {
   test('a day that a month does not have is left out, and the last day is L', () => {
     expect(nextRuns('0 0 31 * *', 'UTC', '2026-01-01T00:00:00Z', 3).map((at) => at.slice(0, 10))).toEqual([
@@ -155,8 +187,73 @@ describe('[B158] a wrong expression or zone is refused before anything else happ
     expect(() => cronCalendar('* '.repeat(200))).toThrow(GuardError);
   });
 
-  test('the message names the value and what is wrong with it', () => {
-    expect(() => cronCalendar('61 * * * *')).toThrow(/'61 \* \* \* \*'.*minute/);
+  test.each([
+    ['* * * *', 'must have five fields (minute, hour, day of the month, month, day of the week)'],
+    ['* * * *', 'not 4'],
+    ['* * * * * * *', 'or six with the second before them, not 7'],
+    ['', 'not 0'],
+    ['2026-01-01T00:00:00', 'not 1'],
+    ['@reboot', 'there are @yearly'],
+    ['61 * * * *', 'must have a minute from 0 to 59, not "61"'],
+    ['60 0 0 1 1 *', 'must have a second from 0 to 59, not "60"'],
+    ['0 24 * * *', 'must have an hour from 0 to 23, not "24"'],
+    ['0 0 32 * *', 'must have a day of the month from 1 to 31'],
+    ['0 0 0 * *', 'not "0"'],
+    ['0 0 L5 * *', 'must have values of the day of the month from 1 to 31, L, LW'],
+    ['0 0 32W * *', 'not "32W"'],
+    ['0 0 1,LW * *', 'must have LW alone as its day of the month'],
+    ['0 0 1 13 *', 'must have a month from 1 to 12 and JAN to DEC, not "13"'],
+    ['0 0 1 JUNE *', 'must have values of the month from 1 to 12 and JAN to DEC, not "JUNE"'],
+    ['0 0 * * 8', 'must have a day of the week from 0 to 7, SUN to SAT'],
+    ['0 0 * * MONDAY', 'not "MONDAY"'],
+    ['0 0 * * 5#6', 'one with # and 1 to 5 (5#2)'],
+    ['5-1 * * * *', 'must have ranges of the minute that go up, not "5-1"'],
+    ['1-99 * * * *', 'must have values of the minute from 0 to 59, not "1-99"'],
+    ['*/0 * * * *', 'must have a step from 1 to 60 in its minute, not "*/0"'],
+    ['* */25 * * *', 'must have a step from 1 to 24 in its hour, not "*/25"'],
+    ['5/10 * * * *', 'must have * or a range before the step of its minute'],
+    ['1,,2 * * * *', 'must have values of the minute from 0 to 59, not ""'],
+    ['a * * * *', 'must have values of the minute from 0 to 59, not "a"'],
+    ['0 0 30 2 *', 'must fit some date'],
+  ])('the message for %j names the field, its value and what is allowed: %s', (cron, words) => {
+    expect(() => cronCalendar(cron)).toThrow(words);
+    expect(() => cronCalendar(cron)).toThrow(`got ${JSON.stringify(cron)}`);
+  });
+
+  test('[B158] whatever is refused, the message names a field or the number of fields', () => {
+    const random = new SeededRandom();
+    const bits = [
+      '*',
+      '0',
+      '7',
+      '31',
+      '60',
+      '1-5',
+      '5-1',
+      '*/5',
+      '/',
+      '5/2',
+      'L',
+      '15W',
+      'MON',
+      'FEB',
+      '5#2',
+      '1,2',
+      '+1',
+      'x',
+    ];
+    for (let round = 0; round < 400; round += 1) {
+      const count = random.integer(4, 7);
+      const cron = Array.from({ length: count }, () => bits[random.integer(0, bits.length - 1)]!).join(' ');
+      try {
+        expect(cronCalendar(cron).next(0)).toBeGreaterThan(0);
+      } catch (error) {
+        const { message } = error as Error;
+        if (!/^\[invalid-argument\] cron must (have|fit some date)/.test(message))
+          throw new Error(`seed ${random.seed}: ${message}`, { cause: error });
+      }
+    }
+    expect(random.seed).toBeGreaterThanOrEqual(0);
   });
 
   test.each(['0 0 * * 7', '0 0 13 * 5', '@hourly', '*/5 * * * * *', '0 0 29 2 *'])(

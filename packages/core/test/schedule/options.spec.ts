@@ -17,7 +17,20 @@ test.each<[string, unknown, RegExp]>([
   ['catchUp of nothing', { catchUp: 'none' }, /catchUp needs a schedule/],
   ['alarmAfter of nothing', { alarmAfter: '1h' }, /alarmAfter needs a schedule/],
   ['an interval that is too short', { every: 99 }, /every must be at least 100 ms/],
-  ['an expression that is none', { cron: '61 * * * *' }, /'61 \* \* \* \*'/],
+  ['an expression that is none', { cron: '61 * * * *' }, /cron must have a minute.*"61 \* \* \* \*"/],
+  ['too few fields', { cron: '* * * *' }, /five fields.*not 4/],
+  ['a day that no month has', { cron: '0 0 32 * *' }, /day of the month from 1 to 31.*not "32"/],
+  ['a null for the expression', { cron: null }, /cron must not be null/],
+  ['a null for the zone', { cron: '* * * * *', timeZone: null }, /timeZone must not be null/],
+  [
+    'a deadline of no time',
+    { cron: '* * * * *', startingDeadline: 0 },
+    /startingDeadline must be at least 1 ms, got 0/,
+  ],
+  ['a wait that is none', { every: '1m', wait: -1 }, /wait must be at least 0 ms/],
+  ['a ttl that is none', { every: '1m', ttl: 'long' }, /ttl must be milliseconds/],
+  ['an option that does not exist', { chron: '* * * * *' }, /no option 'chron'/],
+  ['options that are none', null, /task options must be an object/],
   ['a zone that is none', { cron: '* * * * *', timeZone: 'Europe/Berln' }, /timeZone.*"Europe\/Berln"/],
   ['a catchUp that is none', { every: '1m', catchUp: 'some' }, /catchUp must be 'none'/],
   ['a catchUp without max', { every: '1m', catchUp: { all: {} } }, /catchUp.all.max/],
@@ -34,6 +47,20 @@ test.each<[string, unknown, RegExp]>([
   expect(register).toThrow(message);
   expect(register).toThrow(/ \(task "t"\)$/);
   expect(register).toThrow(GuardError);
+  expect([...trips.locks, ...trips.runs]).toEqual([]);
+});
+
+test('[B158] a call with a wrong series is refused before anything is sent, and the message names the task', async () => {
+  const { guard, trips } = stage.process();
+  for (const [options, words] of [
+    [{ cron: '0 24 * * *' }, 'must have an hour from 0 to 23, not "24"'],
+    [{ cron: null }, 'cron must not be null'],
+    [{ cron: '* * * * *', startingDeadline: 0 }, 'startingDeadline must be at least 1 ms'],
+  ] as const) {
+    const refusal = guard.run('t', options as unknown as { cron: string }, () => 1);
+    await expect(refusal).rejects.toThrow(words);
+    await expect(refusal).rejects.toThrow(/ \(task "t"\)$/);
+  }
   expect([...trips.locks, ...trips.runs]).toEqual([]);
 });
 

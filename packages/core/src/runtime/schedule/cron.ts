@@ -2,13 +2,15 @@
  * Cron expressions as calendars: the only file that knows the library behind them. It hands in an instant and takes
  * one back; no timer and no clock of the library is ever used.
  *
- * Daylight saving, in words (the guide has a table): an expression that names its hours (`30 2 * * *`, `0 2,14 * * *`)
- * runs once a day; what falls into the hour that does not exist runs when the clock has jumped, and in the hour that
- * comes twice the first time counts. One with a wildcard or a step among seconds, minutes and hours follows real time.
+ * Daylight saving, in words (the guide has a table): an expression without `*` and `/` among its seconds, minutes and
+ * hours names its times. What it names in the hour that does not exist runs when the clock has jumped, and in the hour
+ * that comes twice the first time counts. Any other runs whenever a clock on the wall shows a time that fits: not in an
+ * hour that does not exist, and in both of an hour that comes twice.
  */
 import { Cron } from 'croner';
 import type { Calendar } from '../../machine/calendar.js';
-import { GuardError, invalidArgument } from '../../value/error.js';
+import { invalidArgument } from '../../value/error.js';
+import { cronFault } from './cron-fault.js';
 
 const RULES = { mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard', paused: true } as const;
 const MAX_LENGTH = 256;
@@ -21,9 +23,10 @@ const SOME_DAY_MS = Date.UTC(2024, 0, 1);
  * @throws GuardError `invalid-argument`: the expression or the zone is not one, or no date ever fits.
  */
 export function cronCalendar(expression: unknown, timeZone: unknown = 'UTC'): Calendar {
-  if (typeof expression !== 'string' || expression.length > MAX_LENGTH || !/\s|^@/.test(expression.trim())) {
-    throw invalidArgument('cron', expression, 'must be a cron expression of five or six fields');
-  }
+  if (typeof expression !== 'string')
+    throw invalidArgument('cron', expression, 'must be a text: a cron expression of five or six fields');
+  if (expression.length > MAX_LENGTH)
+    throw invalidArgument('cron', expression, `must be at most ${MAX_LENGTH} characters long`);
   checkZone(timeZone);
   const cron = parsed(expression, timeZone as string);
   const next = (afterMs: number): number | undefined => cron.nextRun(new Date(afterMs))?.getTime();
@@ -34,12 +37,12 @@ export function cronCalendar(expression: unknown, timeZone: unknown = 'UTC'): Ca
 }
 
 function parsed(expression: string, timezone: string): Cron {
+  // What has no space would be taken for a date.
+  if (!/\s|^@/.test(expression.trim())) throw invalidArgument('cron', expression, cronFault(expression));
   try {
     return new Cron(expression.trim(), { ...RULES, timezone });
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message.replace(/^CronPattern: /, '') : String(cause);
-    const message = `cron is not an expression that can be read: '${expression}' (${why})`;
-    throw new GuardError('invalid-argument', message, { cause });
+  } catch {
+    throw invalidArgument('cron', expression, cronFault(expression));
   }
 }
 
