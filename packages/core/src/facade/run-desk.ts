@@ -5,12 +5,12 @@
 import type { CreateRunOptions, DecisionOptions, RunListOptions, RunsApi, RunView } from '../api/run.js';
 import type { Decision, RunMove } from '../machine/run-move.js';
 import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
-import { NO_TOKEN } from '../machine/run.js';
 import type { RunQuery, RunRef } from '../port/run-store.js';
 import type { HeldLock } from '../runtime/lock/lock-service.js';
 import { closedError } from '../runtime/lock/lock-errors.js';
 import type { CreatableRuns, PreparedCreate } from '../runtime/run/run-book.js';
-import { inspectAll, lockKeyOf, type RunHost, workerUnder } from '../runtime/run/run-host.js';
+import { lockKeyOf } from '../runtime/run/active-runs.js';
+import { orphansOf, type RunHost, workerUnder } from '../runtime/run/run-host.js';
 import { callersKey, checkKeyLength } from '../runtime/run/run-identity.js';
 import { jsonCodec, jsonText, keepValue } from '../runtime/run/run-values.js';
 import { parseDuration } from '../value/duration.js';
@@ -179,20 +179,11 @@ export class RunDesk implements RunsApi, CreatableRuns {
   }
 
   private async viewsOf(stored: readonly StoredRun[]): Promise<readonly RunView[]> {
-    const locks = new Set<string>();
-    for (const { run } of stored) if (this.canTell(run)) locks.add(lockKeyOf(this.host.namespace, run));
-    const infos = await inspectAll(this.host.locks, [...locks]);
-    return stored.map(({ run }) => {
-      const info = infos.get(lockKeyOf(this.host.namespace, run));
-      const holds = (token: string): boolean => info?.held === true && info.token === BigInt(token);
-      return { run, orphaned: this.canTell(run) && !holds(run.lock.token) };
-    });
-  }
-
-  /** Whether the lock says if somebody works on it. */
-  private canTell(run: RunRecord): run is RunRecord & { readonly state: 'running' } {
-    if (run.state !== 'running' || run.lock.token === NO_TOKEN) return false;
-    return run.lock.backend === this.host.locks.backendName;
+    const orphaned = await orphansOf(
+      this.host,
+      stored.map(({ run }) => run),
+    );
+    return stored.map(({ run }) => ({ run, orphaned: orphaned.has(run) }));
   }
 }
 

@@ -25,7 +25,8 @@ import { Outage } from '../runtime/flight/outage.js';
 import { RunBook } from '../runtime/run/run-book.js';
 import { RunEngine } from '../runtime/run/run-engine.js';
 import { callersKey } from '../runtime/run/run-identity.js';
-import { ActiveRuns, type RunHost, Shutdown } from '../runtime/run/run-host.js';
+import { ActiveRuns } from '../runtime/run/active-runs.js';
+import { type RunHost, Shutdown } from '../runtime/run/run-host.js';
 import { type RunPolicy, TaskRegistry, type Wish } from '../runtime/run/run-task.js';
 import { jsonText, parsed } from '../runtime/run/run-values.js';
 import { type Retention, Sweep } from '../runtime/run/sweep.js';
@@ -263,7 +264,7 @@ function hostOf(parts: RunFacadeParts): RunHost {
     node: { id: random.id(), label },
     tasks: new TaskRegistry(),
     sweepIntervalMs: parts.sweepIntervalMs,
-    active: new ActiveRuns(),
+    active: new ActiveRuns(namespace),
     shutdown,
     stopSignal: shutdown.signal,
   };

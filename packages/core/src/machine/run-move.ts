@@ -77,7 +77,14 @@ export type RunMove =
   /** A node that shuts down gives its run to the others. */
   | { readonly type: 'hand-back'; readonly token: string }
   /** The attempt was cut off. `by`: its own lock, or a newer grant of it. */
-  | { readonly type: 'crash'; readonly by: Worker; readonly fault: RunFault; readonly policy: CrashPolicy }
+  | {
+      readonly type: 'crash';
+      readonly by: Worker;
+      readonly fault: RunFault;
+      readonly policy: CrashPolicy;
+      /** Why it waits for a person, where it is put on hold. Default: what the policy says. */
+      readonly heldAs?: string;
+    }
   /** A run that no machine may go on with, such as one of another lock backend. */
   | { readonly type: 'hold'; readonly reason: string }
   | { readonly type: 'skip'; readonly reason: string; readonly blockedBy?: string }

@@ -184,7 +184,7 @@ function attemptFailed(run: In<'running'>, move: Move<'fail-attempt'>, atMs: num
 }
 
 function crashed(run: In<'running'>, move: Move<'crash'>, atMs: number): Stepped {
-  const { by, fault, policy } = move;
+  const { by, fault, policy, heldAs = policy.onCrash === 'hold' ? 'crashed' : 'max-takeovers' } = move;
   if (by.lock.backend !== run.lock.backend) return no('other-backend');
   if (BigInt(by.lock.token) < BigInt(run.lock.token)) return no('stale-token');
   const details = { ...workerOf(by), note: noteOf(fault) };
@@ -194,7 +194,7 @@ function crashed(run: In<'running'>, move: Move<'crash'>, atMs: number): Stepped
     case 'fail':
       return failed(run, 'failed', atMs, { fault, compensating: policy.compensate ? by : 'none', details });
     case 'hold':
-      return held(run, policy.onCrash === 'hold' ? 'crashed' : 'max-takeovers', atMs, { fault, details });
+      return held(run, heldAs, atMs, { fault, details });
   }
 }
 

@@ -162,19 +162,26 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
     ...baseOf(look),
     lowWaterMarkMs: newest,
     ...(summary === undefined ? {} : { summary }),
-    ...(isOnTime && lastPassed === undefined ? {} : caughtUp(schedule, chosen, newest, lastPassed)),
+    ...caughtUp(schedule, { chosen, newest, lastPassed, isOnTime }),
   };
   return write(look, next, runs);
 }
 
+/** What was chosen of the instants that are due. */
+interface Choice {
+  readonly chosen: readonly number[];
+  readonly newest: number;
+  /** The newest one that is passed over. */
+  readonly lastPassed: number | undefined;
+  readonly isOnTime: boolean;
+}
+
 /** From which instant on missed ones are made up for: what waits with a record since before it is passed over too. */
-function caughtUp(
-  { catchUp }: Schedule,
-  chosen: readonly number[],
-  newest: number,
-  lastPassed: number | undefined,
-): Pick<TaskRecord, 'caughtUpFromMs'> {
-  if (catchUp.mode === 'all' && lastPassed === undefined) return {};
+function caughtUp({ catchUp }: Schedule, choice: Choice): Pick<TaskRecord, 'caughtUpFromMs'> {
+  const { chosen, newest, lastPassed, isOnTime } = choice;
+  // Of everything that came and did not begin the newest one runs, however it came to be late.
+  if (catchUp.mode === 'latest') return { caughtUpFromMs: newest };
+  if (lastPassed === undefined && (isOnTime || catchUp.mode === 'all')) return {};
   return { caughtUpFromMs: chosen[0] ?? newest + 1 };
 }
 

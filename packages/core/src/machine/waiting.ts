@@ -1,10 +1,15 @@
 /**
  * Occurrences that were planned in time and could not begin: the lock backend was away, or nobody got to them. They
- * wait with a record each, and `catchUp` decides about them as it does about instants that nobody planned. Only a first
- * attempt that nothing had to do with is judged: what once began, or what a person asked for, is never passed over.
+ * wait with a record each, and `catchUp` decides about them as it does about instants that nobody planned: about both
+ * at once, as if everything that is due had been planned at this moment. So it makes no difference which of them were
+ * planned when the trouble began, and whether a plan or a sweep comes first when it is over.
+ *
+ * Only a first attempt that nothing had to do with is judged: what once began, or what a person asked for, is never
+ * passed over.
  */
 import type { RunRecord, StoredRun } from './run-record.js';
-import { type CatchUpPolicy, ON_TIME_MS } from './schedule.js';
+import { type CatchUpPolicy, ON_TIME_MS, plan, type Schedule } from './schedule.js';
+import type { Planned, TaskRecord } from './task-record.js';
 
 /** What the occurrences that wait are judged by. */
 export interface Waited {
@@ -13,6 +18,15 @@ export interface Waited {
   readonly nowMs: number;
   /** What waits since before this instant was passed over when `catchUp` chose the last time. */
   readonly caughtUpFromMs?: number | undefined;
+  /** Instants that are to be run and are not in the line: nobody has begun them, or made their records. */
+  readonly ahead?: readonly number[];
+}
+
+/** What a plan would come to at this moment. */
+export interface Foreseen {
+  readonly caughtUpFromMs: number | undefined;
+  /** The instants that it would have run. */
+  readonly runs: readonly Planned[];
 }
 
 /** Whether `catchUp` has a say in it. */
@@ -27,25 +41,42 @@ export function beginUntilMs(run: RunRecord, catchUp: CatchUpPolicy | undefined)
   return run.availableAtMs + ON_TIME_MS;
 }
 
+/** What causes the next attempt: an occurrence that begins late is made up for, whoever planned it in time. */
+export function causeOf(run: RunRecord, nowMs: number): RunRecord['trigger'] {
+  if (run.attempt > 0) return 'retry';
+  return isUnbegun(run) && nowMs - dueAtMs(run) > ON_TIME_MS ? 'catch-up' : run.trigger;
+}
+
+/** What the next plan would come to at this moment; what comes after a pause is none of its business. */
+export function foreseen(schedule: Schedule, record: TaskRecord, nowMs: number): Foreseen {
+  const look = { task: record.task, record, nowMs, replaces: false, recorded: () => true };
+  const answer = plan(schedule, look);
+  if (answer.act !== 'write') return { caughtUpFromMs: record.caughtUpFromMs, runs: [] };
+  return { caughtUpFromMs: answer.next.caughtUpFromMs, runs: answer.runs };
+}
+
 /** Those of a line, oldest first, that are not run any more. */
 export function passedInLine(line: readonly StoredRun[], waited: Waited): readonly StoredRun[] {
   const unbegun = line.filter(({ run }) => isUnbegun(run));
-  const kept = new Set(newest(unbegun, waited.catchUp));
-  const longestMs = longest(waited.catchUp, unbegun[0]?.run);
-  const { caughtUpFromMs = -Infinity, nowMs } = waited;
-  const isOver = (run: RunRecord): boolean =>
-    run.scheduledForMs! < caughtUpFromMs || nowMs - dueAtMs(run) > longestMs;
-  return unbegun.filter((one) => !kept.has(one) || isOver(one.run));
+  const { catchUp, nowMs, caughtUpFromMs = -Infinity, ahead = [] } = waited;
+  const longestMs = longest(catchUp, unbegun[0]?.run);
+  const most = mostOf(catchUp);
+  return unbegun.filter(({ run }, index) => {
+    const atMs = run.scheduledForMs!;
+    const newer = unbegun.length - 1 - index + ahead.filter((one) => one > atMs).length;
+    return newer >= most || atMs < caughtUpFromMs || nowMs - dueAtMs(run) > longestMs;
+  });
 }
 
-function newest(unbegun: readonly StoredRun[], catchUp: CatchUpPolicy): readonly StoredRun[] {
+/** How many of those that waited are run: the newest ones. */
+function mostOf(catchUp: CatchUpPolicy): number {
   switch (catchUp.mode) {
     case 'none':
-      return unbegun;
+      return Infinity;
     case 'latest':
-      return unbegun.slice(-1);
+      return 1;
     case 'all':
-      return unbegun.slice(-catchUp.max);
+      return catchUp.max;
   }
 }
 

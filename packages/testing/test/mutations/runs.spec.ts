@@ -35,12 +35,12 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     title: 'a node begins an attempt beside one of its own that has not settled',
-    file: 'runtime/run/run-entry.ts',
-    find: "if (this.host.active.has(stored.run)) return this.left('running');",
-    replace: '',
+    file: 'runtime/run/active-runs.ts',
+    find: 'return lock !== undefined && !lock.isHeld();',
+    replace: 'return false;',
     breaks: ['S7'],
     faults: ['cut', 'pause'],
-    firstSeed: 151,
+    firstSeed: 281,
   },
 ];
 

@@ -51,6 +51,8 @@ export class ActiveRun implements Run, CompletableRun {
   cutBy: Cut | undefined;
   /** The work has settled, and nothing may follow. */
   over = false;
+  /** The work did not heed its signal for `letGoAfter`, and was left to itself. */
+  isLetGo = false;
   /** `writeId`s of completions that were handed to transactions of the application. */
   readonly staged = new Set<string>();
   /** Called by `progress()`; the attempt watches for stalls. */

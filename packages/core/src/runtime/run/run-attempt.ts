@@ -96,6 +96,7 @@ class Watch {
   }
 
   letGo(): void {
+    this.run.isLetGo = true;
     this.giveUp();
     this.run.lock?.letGo();
     // Work that was given up is no reason to live on.

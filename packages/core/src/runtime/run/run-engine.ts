@@ -16,7 +16,8 @@ import { enter } from './run-entry.js';
 import type { Entry, EntryTerms } from './run-entry-terms.js';
 import { type Finish, finishAttempt } from './run-finish.js';
 import { identify } from './run-identity.js';
-import { emit, lockKeyOf, type RunHost, workerUnder } from './run-host.js';
+import { claimToBegin } from './run-claim.js';
+import { emit, type RunHost, workerUnder } from './run-host.js';
 import type { RunWork, TaskDefinition, Wish } from './run-task.js';
 
 /** After the signal of `close()`, work has so long to settle before its lease is left to run out. */
@@ -63,9 +64,13 @@ export class RunEngine {
   }
 
   /** The sweep found a record that nobody works on. Faults are events. `false`: it still waits for its lock. */
-  async adopt(stored: StoredRun, task: TaskDefinition, mine = false): Promise<boolean> {
+  async adopt(
+    stored: StoredRun,
+    task: TaskDefinition,
+    more: Pick<EntryTerms, 'mine' | 'isPassed'> = {},
+  ): Promise<boolean> {
     let isOver = false;
-    await this.begin({ ...this.sweepTerms(stored, task), mine }, task, (entry) => {
+    await this.begin({ ...this.sweepTerms(stored, task), ...more }, task, (entry) => {
       isOver = entry.entered || entry.stored?.run.state !== 'pending';
     });
     return isOver;
@@ -88,8 +93,10 @@ export class RunEngine {
     const { compensate } = task.workFor(run.input);
     if (compensate === undefined) return;
     await this.tracked(async () => {
-      const lock = await this.claimFor(run, task);
-      if (lock === undefined) return;
+      const waitMs = this.host.sweepIntervalMs;
+      const outcome = await claimToBegin(this.host, { run, policy: task.policy, waitMs, strayMs: 0 });
+      if (outcome.status !== 'granted') return;
+      const { lock } = outcome;
       try {
         const by = workerUnder(this.host, lock.fullKey, lock);
         const moved = await this.host.book.move(stored, { type: 'compensation-start', by });
@@ -272,21 +279,6 @@ export class RunEngine {
       canGoOn: true,
       beginUntilMs: beginUntilMs(given.run, task.schedule?.catchUp),
     };
-  }
-
-  /** The lock of a run, for one sweep interval at most. */
-  async claimFor(run: RunRecord, task: TaskDefinition): Promise<HeldLock | undefined> {
-    const { ttlMs } = task.policy;
-    const outcome = await this.host.locks.claim({
-      key: lockKeyOf(this.host.namespace, run),
-      shownKey: run.keyed ? `${run.task} ${run.key}` : run.task,
-      ttlMs,
-      waitMs: this.host.sweepIntervalMs,
-      renewMs: ttlMs / 3,
-      signal: this.host.stopSignal,
-      run: run.key,
-    });
-    return outcome.status === 'granted' ? outcome.lock : undefined;
   }
 
   /** A fault of a run that nobody waits for. What has an event of its own is not told twice. */

@@ -4,6 +4,7 @@ import type { Admission, Asker } from '../../machine/run-admission.js';
 import type { NewRun, RunMove, Worker } from '../../machine/run-move.js';
 import type { RunFault, RunRecord, StoredRun } from '../../machine/run-record.js';
 import { afterCrash } from '../../machine/run.js';
+import { causeOf } from '../../machine/waiting.js';
 import { GuardError } from '../../value/error.js';
 import type { HeldLock } from '../lock/lock-service.js';
 import type { RunHost } from './run-host.js';
@@ -29,6 +30,8 @@ export interface EntryTerms {
   readonly availableAtMs?: number;
   /** By the run store's clock: a lock that comes later than this begins nothing here, and the record waits. */
   readonly beginUntilMs?: number | undefined;
+  /** Asked under the lock, where that took long to come: whether `catchUp` has passed the run over meanwhile. */
+  readonly isPassed?: () => Promise<boolean>;
   /** Somebody can go on with it later: it is registered, or has a key that another call can name. */
   readonly canGoOn: boolean;
 }
@@ -63,12 +66,13 @@ export function moveFor(
   record: RunRecord,
   terms: EntryTerms,
   by: Worker,
+  nowMs: number,
 ): RunMove {
   const { policy, run, compensate } = terms;
   const input = run.input === undefined ? {} : { input: run.input };
   switch (act) {
     case 'start':
-      return { type: 'start', by, trigger: record.attempt > 0 ? 'retry' : record.trigger };
+      return { type: 'start', by, trigger: causeOf(record, nowMs) };
     case 'take-over':
       return afterCrash(record, policy) === 'retry'
         ? { type: 'take-over', by, maxTakeovers: policy.maxTakeovers }

@@ -14,9 +14,11 @@ import { GuardError } from '../../value/error.js';
 import { pause } from '../flight/pause.js';
 import { closedError } from '../lock/lock-errors.js';
 import type { ClaimOutcome, HeldLock } from '../lock/lock-service.js';
+import { lockKeyOf } from './active-runs.js';
+import { claimToBegin, isPassedNow } from './run-claim.js';
 import { runCompensation } from './run-compensation.js';
 import { askerOf, codeOf, CRASH, type Entry, type EntryTerms, moveFor } from './run-entry-terms.js';
-import { emit, lockKeyOf, type RunHost, tellEnd, workerUnder } from './run-host.js';
+import { emit, type RunHost, tellEnd, workerUnder } from './run-host.js';
 
 /** How often a record may move under somebody who tries to get hold of it. */
 const MAX_ROUNDS = 16;
@@ -37,6 +39,7 @@ export function enter(host: RunHost, terms: EntryTerms): Promise<Entry> {
 
 class Entering {
   private readonly lockKey: string;
+  private readonly sinceMonoMs: number;
   private stored: StoredRun | undefined;
   private mine: boolean;
   private lock: HeldLock | undefined;
@@ -52,6 +55,7 @@ class Entering {
     private readonly terms: EntryTerms,
   ) {
     this.lockKey = lockKeyOf(host.namespace, terms.run);
+    this.sinceMonoMs = host.clock.now().monoMs;
     this.stored = terms.given;
     this.mine = terms.mine ?? false;
   }
@@ -143,11 +147,10 @@ class Entering {
     if (this.unguarded && act === 'take-over') return this.left('running');
     // Waiting may have taken long: what was right before it is judged again after it.
     if (this.lock === undefined && !this.unguarded) return this.take(act === 'take-over');
-    if (this.cameLate()) return this.left('pending');
-    // The old attempt of this very node has not settled: no new one before that.
-    if (this.host.active.has(stored.run)) return this.left('running');
+    if (this.cameLate() || (await isPassedNow(this.host, this.terms, this.sinceMonoMs)))
+      return this.left('pending');
     const goOn = (): boolean => this.lock === undefined || this.lock.isHeld();
-    const wish = moveFor(act, stored.run, this.terms, this.worker());
+    const wish = moveFor(act, stored.run, this.terms, this.worker(), this.host.time.estimate());
     const moved = await this.host.book.move(stored, wish, { goOn });
     if (moved.status === 'refused') return this.left('busy');
     this.stored = moved.stored ?? undefined;
@@ -252,13 +255,10 @@ class Entering {
   }
 
   private async claim(waitMs: number): Promise<ClaimOutcome> {
-    const { policy, run } = this.terms;
-    const { locks, stopSignal: signal } = this.host;
-    const shownKey = run.keyed ? `${run.task} ${run.key}` : run.task;
-    const { ttlMs } = policy;
-    const request = { key: this.lockKey, shownKey, ttlMs, waitMs, renewMs: ttlMs / 3, signal, run: run.key };
+    const { run, policy, sweeping } = this.terms;
     try {
-      const outcome = await locks.claim(request);
+      // A sweep comes back by itself: it does not wait for strays.
+      const outcome = await claimToBegin(this.host, { run, policy, waitMs, strayMs: sweeping ? 0 : waitMs });
       if (outcome.status === 'granted') this.lock = outcome.lock;
       return outcome;
     } catch (error) {

@@ -5,13 +5,10 @@ import type { RunNode, RunRecord } from '../../machine/run-record.js';
 import { NO_TOKEN } from '../../machine/run.js';
 import type { Clock, Random } from '../../port/clock.js';
 import type { LockInfo } from '../../port/lock-backend.js';
-import { GuardError } from '../../value/error.js';
-import { fullKey, joinParts } from '../../value/key.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRuns, lockKeyOf } from './active-runs.js';
 import type { BackendClock } from './backend-clock.js';
 import type { Events } from '../events.js';
 import type { HeldLock, LockService } from '../lock/lock-service.js';
-import type { Attempt } from './run-attempt.js';
 import type { RunBook } from './run-book.js';
 import type { TaskRegistry } from './run-task.js';
 
@@ -61,44 +58,6 @@ export class Shutdown {
   }
 }
 
-/** The attempts that go on on this node, each until its promise has settled, however late. */
-export class ActiveRuns {
-  private readonly attempts = new Map<string, { readonly run: ActiveRun; readonly attempt: Attempt }>();
-
-  /** Remembers an attempt until its work has settled. */
-  add(run: ActiveRun, attempt: Attempt): void {
-    const name = nameOf(run);
-    const entry = { run, attempt };
-    this.attempts.set(name, entry);
-    void attempt.settled.then(() => {
-      if (this.attempts.get(name) === entry) this.attempts.delete(name);
-    });
-  }
-
-  has(run: Pick<RunRecord, 'task' | 'key'>): boolean {
-    return this.attempts.has(nameOf(run));
-  }
-
-  /** The grace is over: tells all of them to stop. */
-  cutAll(cause: unknown): void {
-    for (const { run } of this.attempts.values()) {
-      const { task, key } = run;
-      const message = `the guard is closed: run ${key} of ${task} did not end within the grace, and was told to stop`;
-      run.cut('shutdown', new GuardError('closed', message, { key, reason: 'grace-over', cause }));
-    }
-  }
-
-  /** Gives up waiting for those that have not settled: their leases run out. */
-  letGoAll(): void {
-    for (const { attempt } of this.attempts.values()) attempt.letGo();
-  }
-}
-
-/** Full key of the lock of a run: of its own key, or of its task. */
-export function lockKeyOf(namespace: string, run: Pick<RunRecord, 'task' | 'key' | 'keyed'>): string {
-  return fullKey(namespace, 'task', joinParts(run.keyed ? [run.task, run.key] : [run.task]));
-}
-
 /** The mark of this node in a record, under a lock or under none. */
 export function workerUnder(host: RunHost, lockKey: string, lock: HeldLock | undefined): Worker {
   const token = lock === undefined ? NO_TOKEN : lock.token.toString();
@@ -118,6 +77,24 @@ export async function inspectAll(
   return infos;
 }
 
+/** Those of these runs that are running and on which nobody works any more, as their locks say. */
+export async function orphansOf(host: RunHost, runs: readonly RunRecord[]): Promise<ReadonlySet<RunRecord>> {
+  const { locks, namespace } = host;
+  const tokens = new Map<RunRecord, bigint>();
+  for (const run of runs) {
+    // Without a lock nobody can tell; with another backend's, not from here.
+    const isOurs = run.state === 'running' && run.lock.backend === locks.backendName;
+    if (isOurs && run.lock.token !== NO_TOKEN) tokens.set(run, BigInt(run.lock.token));
+  }
+  const keys = new Set([...tokens.keys()].map((run) => lockKeyOf(namespace, run)));
+  const infos = await inspectAll(locks, [...keys]);
+  const isOrphan = ([run, token]: [RunRecord, bigint]): boolean => {
+    const info = infos.get(lockKeyOf(namespace, run));
+    return info?.held !== true || info.token !== token;
+  };
+  return new Set([...tokens].filter(isOrphan).map(([run]) => run));
+}
+
 /** Tells of a run that failed or was put on hold; the write that did it marked it as told. */
 export function tellEnd(host: RunHost, run: RunRecord, error?: unknown): void {
   if (run.state === 'failed') emit(host, 'run-failed', { run, error });
@@ -128,8 +105,4 @@ export function tellEnd(host: RunHost, run: RunRecord, error?: unknown): void {
 /** Tells an event. */
 export function emit<E extends keyof GuardEvents>(host: RunHost, event: E, payload: GuardEvents[E]): void {
   host.events.emit(event, payload);
-}
-
-function nameOf(run: Pick<RunRecord, 'task' | 'key'>): string {
-  return joinParts([run.task, run.key]);
 }

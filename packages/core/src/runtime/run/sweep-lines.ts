@@ -3,13 +3,19 @@
  * sweep. So a sweep goes through them as one line for each task, and only the head of a line can be overdue.
  */
 import type { RunRecord, StoredRun } from '../../machine/run-record.js';
-import { isUnbegun, passedInLine } from '../../machine/waiting.js';
+import { occurrenceKey, type TaskRecord } from '../../machine/task-record.js';
+import { foreseen, isUnbegun, passedInLine } from '../../machine/waiting.js';
 import type { Clock } from '../../port/clock.js';
+import { claimOf } from './run-claim.js';
 import type { RunEngine } from './run-engine.js';
 import { emit, type RunHost } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
 
 const PAGE = 100;
+/** Planned instants without a record that are looked for, the newest ones. */
+const MAX_PLANNED = 100;
+/** A plan that is older has its records: whoever looks at the task makes those that are lacking. */
+const YOUNG_SWEEPS = 3;
 
 /** Runs of one task, oldest first. */
 export interface Line {
@@ -27,13 +33,16 @@ export interface Line {
  */
 export async function goThrough(host: RunHost, engine: RunEngine, asked: Line): Promise<void> {
   const { task, mine } = asked;
-  const line = await passedOver(host, engine, asked).catch((error: unknown) => {
+  const line = await passedOver(host, asked).catch((error: unknown) => {
     emit(host, 'error', { error, during: `what waits of ${task.name}` });
     return [];
   });
-  for (const stored of line) {
+  for (const [index, stored] of line.entries()) {
     if (host.stopSignal.aborted) return;
-    if (!(await engine.adopt(stored, task, mine?.has(stored.run.key)))) return;
+    // Newer ones may come while it waits for its lock.
+    const isPassed = async (): Promise<boolean> =>
+      (await judged(host, task, line.slice(index))).includes(stored);
+    if (!(await engine.adopt(stored, task, { mine: mine?.has(stored.run.key) === true, isPassed }))) return;
   }
 }
 
@@ -55,33 +64,62 @@ export async function withWaiting(
  * What is left of a line when `catchUp` has judged it: the rest has expired. That is done under the lock of the task,
  * so it says nothing while nobody can have that lock, and whoever waits for its turn in the lock's queue has had it.
  */
-async function passedOver(
-  host: RunHost,
-  engine: RunEngine,
-  { line, task, isCut }: Line,
-): Promise<readonly StoredRun[]> {
-  const { schedule } = task;
-  const first = line.find(({ run }) => isUnbegun(run));
-  if (schedule === undefined || first === undefined) return line;
-  const { book, namespace, time } = host;
-  const record = (await book.asked((store) => store.task(namespace, task.name)))?.record;
-  const { caughtUpFromMs } = record ?? {};
-  const passed = passedInLine(line, { catchUp: schedule.catchUp, nowMs: await time.now(), caughtUpFromMs });
-  if (passed.length === 0) return line;
-  const lock = await engine.claimFor(first.run, task);
-  if (lock === undefined) return [];
+async function passedOver(host: RunHost, { line, task, isCut }: Line): Promise<readonly StoredRun[]> {
+  const [first] = await judged(host, task, line);
+  if (first === undefined) return line;
+  const { book, stopSignal, sweepIntervalMs: waitMs } = host;
+  const outcome = await claimOf(host, { run: first.run, policy: task.policy, waitMs });
+  if (outcome.status !== 'granted') return [];
+  const { lock } = outcome;
   try {
+    // Its turn may have been long in coming.
+    const passed = await judged(host, task, line);
     const move = { type: 'expire', reason: 'missed' } as const;
     for (const stored of passed) {
-      if (host.stopSignal.aborted || !lock.isHeld()) return [];
+      if (stopSignal.aborted || !lock.isHeld()) return [];
       const moved = await book.move(stored, move);
       if (moved.status === 'moved') emit(host, 'run-expired', { run: moved.stored.run });
     }
+    // Which of them are the newest is known only where all that wait are here.
+    return isCut ? [] : line.filter((stored) => !passed.includes(stored));
   } finally {
     await lock.release();
   }
-  // Which of them are the newest is known only where all that wait are here.
-  return isCut ? [] : line.filter((stored) => !passed.includes(stored));
+}
+
+/** Those of a line that `catchUp` passes over at this moment. */
+async function judged(
+  host: RunHost,
+  task: TaskDefinition,
+  line: readonly StoredRun[],
+): Promise<readonly StoredRun[]> {
+  const { schedule } = task;
+  if (schedule === undefined || !line.some(({ run }) => isUnbegun(run))) return [];
+  const { book, namespace, time } = host;
+  const nowMs = await time.now();
+  const record = (await book.asked((store) => store.task(namespace, task.name)))?.record;
+  if (record === undefined) return [];
+  const { catchUp } = schedule;
+  const { caughtUpFromMs, runs } = foreseen(schedule, record, nowMs);
+  const planned = catchUp.mode === 'all' ? await notBegun(host, record, line) : [];
+  const ahead = [...planned, ...runs.map(({ instantMs }) => instantMs)];
+  return passedInLine(line, { catchUp, nowMs, caughtUpFromMs, ahead });
+}
+
+/** Instants of plans of a moment ago that are not in the line: their records are on their way. */
+async function notBegun(host: RunHost, record: TaskRecord, line: readonly StoredRun[]): Promise<number[]> {
+  const { book, sweepIntervalMs, time } = host;
+  const fromMs = time.estimate() - YOUNG_SWEEPS * sweepIntervalMs;
+  const inLine = new Set(line.map(({ run }) => run.scheduledForMs));
+  const young = (record.planned ?? []).filter(
+    (one) => one.plannedAtMs > fromMs && !inLine.has(one.instantMs),
+  );
+  const found: number[] = [];
+  for (const { instantMs } of young.slice(-MAX_PLANNED)) {
+    const stored = await book.get({ task: record.task, key: occurrenceKey(instantMs) });
+    if (stored === null || isUnbegun(stored.run)) found.push(instantMs);
+  }
+  return found;
 }
 
 /** Whether a run waits for its turn in the line of its task. */

@@ -10,9 +10,11 @@ import type { LockInfo } from '../../port/lock-backend.js';
 import { elapsed } from '../../value/instant.js';
 import { joinParts } from '../../value/key.js';
 import type { RunEngine } from './run-engine.js';
-import { emit, inspectAll, lockKeyOf, type RunHost, tellEnd } from './run-host.js';
+import { lockKeyOf } from './active-runs.js';
+import { emit, inspectAll, type RunHost, tellEnd } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
 import { goThrough, Heads, Lines } from './sweep-lines.js';
+import { endStray, Strays } from './sweep-strays.js';
 
 const PAGE = 100;
 /** Pages of one sweep; what is beyond them is found when these are done. */
@@ -38,6 +40,7 @@ export class Sweep {
   private sweeping: Promise<void> = Promise.resolve();
   private readonly adopted = new Set<string>();
   private readonly heads: Heads;
+  private readonly strays: Strays;
   private prunedAtMonoMs = -Infinity;
 
   /** `tasks` are the names that this node sweeps for. */
@@ -47,7 +50,9 @@ export class Sweep {
     private readonly tasks: () => readonly string[],
     private readonly retain: Retention,
   ) {
-    this.heads = new Heads(host.clock, OVERDUE_SWEEPS * host.sweepIntervalMs);
+    const patienceMs = OVERDUE_SWEEPS * host.sweepIntervalMs;
+    this.heads = new Heads(host.clock, patienceMs);
+    this.strays = new Strays(host.clock, patienceMs);
   }
 
   begin(): void {
@@ -104,21 +109,28 @@ export class Sweep {
   }
 
   private async look(runs: readonly StoredRun[], lines: Lines): Promise<void> {
-    for (const { run } of runs) if (this.host.active.has(run)) lines.runs(run);
-    const idle = runs.filter(({ run }) => !this.host.active.has(run));
+    const { active } = this.host;
+    for (const { run } of runs) if (active.works(run)) lines.runs(run);
+    const idle = runs.filter(({ run }) => !active.works(run));
     await this.holdForeign(idle.filter(({ run }) => this.isForeign(run)));
     const own = idle.filter(({ run }) => !this.isForeign(run));
     const infos = await this.locksOf(own);
     for (const found of own) {
       const { run } = found;
       const task = this.host.tasks.get(run.task);
-      const worked = isWorkedOn(run, infos.get(lockKeyOf(this.host.namespace, run)));
+      // Where the locks cannot be asked nothing is done about a run that may be worked on; the others are looked at.
+      if (infos === undefined && hasLock(run)) continue;
+      const info = infos?.get(lockKeyOf(this.host.namespace, run));
+      const worked = isWorkedOn(run, info);
       if (worked) lines.runs(run);
       if (task === undefined || worked || lines.takes(found)) continue;
       const stored = await this.alarmed(found);
       if (this.adopted.has(nameOf(stored.run))) continue;
       if (this.adopted.size >= MAX_ADOPTED) return;
-      this.adopt(stored, task);
+      const stray = run.state === 'running' ? active.strayOf(run) : undefined;
+      if (stray === undefined) this.adopt(stored, task);
+      else if (this.strays.isGivenUp(stray, run, task, info?.held === true))
+        this.adopting(nameOf(run), endStray(this.host, stored, task, stray));
     }
   }
 
@@ -151,10 +163,14 @@ export class Sweep {
   }
 
   /** Only runs that somebody may be working on have a lock to look at. */
-  private async locksOf(runs: readonly StoredRun[]): Promise<ReadonlyMap<string, LockInfo>> {
-    const worked = runs.filter(({ run }) => 'lock' in run && run.lock !== undefined);
+  private async locksOf(runs: readonly StoredRun[]): Promise<ReadonlyMap<string, LockInfo> | undefined> {
+    const worked = runs.filter(({ run }) => hasLock(run));
     const keys = [...new Set(worked.map(({ run }) => lockKeyOf(this.host.namespace, run)))];
-    return inspectAll(this.host.locks, keys);
+    return inspectAll(this.host.locks, keys).catch((error: unknown) => {
+      // An alarm needs no lock: the sweep goes on without what the locks would say.
+      if (!this.ended) emit(this.host, 'error', { error, during: 'a sweep' });
+      return undefined;
+    });
   }
 
   private isForeign(run: RunRecord): boolean {
@@ -200,6 +216,10 @@ export class Sweep {
     };
     await book.asked((store) => store.prune(namespace, query));
   }
+}
+
+function hasLock(run: RunRecord): boolean {
+  return 'lock' in run && run.lock !== undefined;
 }
 
 /** Whether the lock of a record is held by the grant that the record names, or nobody can tell. */

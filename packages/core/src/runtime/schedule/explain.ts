@@ -6,7 +6,7 @@ import type { Explanation } from '../../api/tasks.js';
 import { type Calendar, isInstant } from '../../machine/calendar.js';
 import type { RunRecord } from '../../machine/run-record.js';
 import { occurrenceKey, summaryKey, type TaskRecord } from '../../machine/task-record.js';
-import type { RunHost } from '../run/run-host.js';
+import { orphansOf, type RunHost } from '../run/run-host.js';
 import { readTask } from './task-book.js';
 
 const PAGE = 100;
@@ -28,7 +28,9 @@ export async function explained(host: RunHost, question: Question): Promise<Expl
   const own = await host.book.get({ task, key });
   if (own !== null) {
     const { run } = own;
-    return { verdict: run.state, run, trigger: run.trigger, text: `${key} ${sentence(run)}` };
+    const isOrphan = (await orphansOf(host, [run]).catch(() => undefined))?.has(run) === true;
+    const text = isOrphan ? `${sentence(run)}, ${ORPHANED}` : sentence(run);
+    return { verdict: run.state, run, trigger: run.trigger, text: `${key} ${text}` };
   }
   const record = await host.book.repeated(`reading task ${task}`, {}, () => readTask(host, task));
   return withoutRecord(host, question, record?.record ?? { task });
@@ -79,6 +81,12 @@ const WHY = {
   'definition-changed': 'was passed over: the schedule was changed',
 } as const;
 
+const ORPHANED = 'but does not hold its lock any more: another node goes on with it, or it is put on hold';
+
+const HELD: Readonly<Record<string, string>> = {
+  unsettled: 'its work did not settle after its time-out, and no node could go on with it',
+};
+
 const EXPIRED: Readonly<Record<string, string>> = {
   startingDeadline: 'older than the startingDeadline',
   missed: 'it could not begin in time, and catchUp passed it over',
@@ -117,7 +125,7 @@ async function passedOver(
 function sentence(run: RunRecord): string {
   switch (run.state) {
     case 'pending':
-      return `waits to be begun${run.reason === undefined ? '' : ` (${run.reason})`}`;
+      return `waits to be begun${run.alarmed ? ' and is overdue' : ''}${run.reason === undefined ? '' : ` (${run.reason})`}`;
     case 'running':
       return `runs on ${run.node.label} since ${occurrenceKey(run.startedAtMs)}`;
     case 'completed':
@@ -125,7 +133,7 @@ function sentence(run: RunRecord): string {
     case 'failed':
       return `failed at ${occurrenceKey(run.finishedAtMs)}: ${run.fault.name}: ${run.fault.message}`;
     case 'on-hold':
-      return `waits for a person since ${occurrenceKey(run.sinceMs)} (${run.reason})`;
+      return `waits for a person since ${occurrenceKey(run.sinceMs)} (${HELD[run.reason] ?? run.reason})`;
     case 'expired':
       return `was not run (${EXPIRED[run.reason] ?? run.reason})`;
     case 'skipped':

@@ -8,7 +8,9 @@ import type { StoredRun } from '../../machine/run-record.js';
 import { ON_TIME_MS } from '../../machine/schedule.js';
 import { GuardError } from '../../value/error.js';
 import { elapsed, type Instant } from '../../value/instant.js';
+import { lockKeyOf } from '../run/active-runs.js';
 import type { RunEngine } from '../run/run-engine.js';
+import type { Entry } from '../run/run-entry-terms.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition } from '../run/run-task.js';
 import { goThrough, withWaiting } from '../run/sweep-lines.js';
@@ -51,15 +53,16 @@ export class Occurrences {
   }
 
   /**
-   * Begins what was planned at `plannedAt`, oldest first. What cannot be begun here is begun elsewhere. `inSteps`: more
-   * is planned in the next moment, and what is begun now is not in its way.
+   * Begins what was planned at `plannedAt`, oldest first. What cannot be begun here is begun elsewhere. `asBacklog`:
+   * more is planned in the next moment, and what is begun now is not in its way; or nothing may begin here for now.
    */
-  async begin(runs: readonly Planned[], plannedAt: Instant, inSteps = false): Promise<void> {
+  async begin(runs: readonly Planned[], plannedAt: Instant, asBacklog = false): Promise<void> {
     const { host } = this;
     const gone = elapsed(plannedAt, host.clock.now(), STALE_PLAN_MS) !== 'before';
     if (gone || host.stopSignal.aborted) return;
     const [only] = runs;
-    if (only !== undefined && runs.length === 1 && !inSteps && !this.isTooLate(only)) return this.enter(only);
+    if (only !== undefined && runs.length === 1 && !asBacklog && !this.isTooLate(only))
+      return this.enter(only);
     await this.backlog(runs);
   }
 
@@ -99,10 +102,17 @@ export class Occurrences {
         this.remember(instantMs);
         this.tellTaken(entry.stored);
       }
-      if (entry.entered || QUIET.has(entry.reason)) return;
-      emit(host, 'run-skipped', { task: task.name, key: run.key, reason: entry.reason });
+      if (entry.entered || (QUIET.has(entry.reason) && !this.leavesIt(entry))) return;
+      const reason = entry.reason === 'pending' ? 'busy' : entry.reason;
+      emit(host, 'run-skipped', { task: task.name, key: run.key, reason });
     });
     void begun.finally(() => this.entering.delete(instantMs));
+  }
+
+  /** It waits for another node, because earlier work of the task has not settled on this one. */
+  private leavesIt(entry: Entry): boolean {
+    const { active, namespace } = this.host;
+    return entry.stored?.run.state === 'pending' && active.hasStray(lockKeyOf(namespace, entry.stored.run));
   }
 
   /** Past its deadline it is not begun: its record says so. */

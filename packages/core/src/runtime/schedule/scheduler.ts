@@ -44,7 +44,7 @@ export class Scheduler {
   ) {
     const { ref, keysMs, isMissing } = terms;
     const lagged = (lagMs: number): void => this.lagged(lagMs);
-    this.node = { host, engine, ref, keysMs, lagged, staysOut: () => this.isFarOff() || isMissing() };
+    this.node = { host, engine, ref, keysMs, lagged, isFarOff: () => this.isFarOff(), isMissing };
   }
 
   /** Looks at every schedule once, and follows them from now on; tasks that are registered later too. */

@@ -1,13 +1,15 @@
 /**
  * The schedule of one task on one node: wakes when an instant is due by the run store's time, looks, and does what the
  * machine says. Waking early, late, twice or after a sleep changes nothing: what is due follows from the record alone.
- * It also looks once in every sweep interval, for what other nodes left behind; so no timer is ever long.
+ * It also looks once in every sweep interval, for what other nodes left behind; so no timer is ever long. A node that
+ * could begin nothing looks too, and leaves what is due to the others for as long as one of them may take it.
  */
 import { calendarOf } from './definition.js';
 import { nextDueMs, otherTerms, plan, type Plan } from '../../machine/schedule.js';
-import type { TaskRecord } from '../../machine/task-record.js';
+import { occurrenceKey, type TaskRecord } from '../../machine/task-record.js';
 import type { StoredTask } from '../../port/run-store.js';
 import type { Timer } from '../../port/clock.js';
+import { lockKeyOf } from '../run/active-runs.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition, TaskSchedule } from '../run/run-task.js';
@@ -34,8 +36,10 @@ export interface LoopHost {
   readonly keysMs: number;
   /** Told how late a timer came. */
   lagged(lagMs: number): void;
-  /** Whether this node plans nothing for now. */
-  staysOut(): boolean;
+  /** Whether this node plans nothing for now: its clock cannot be trusted. */
+  isFarOff(): boolean;
+  /** Whether the others count this node as gone: its lock, or the store, is away. */
+  isMissing(): boolean;
 }
 
 /** The loop of one task. */
@@ -57,7 +61,7 @@ export class TaskLoop {
   ) {
     this.host = node.host;
     this.occurrences = new Occurrences(node.host, node.engine, task, schedule.offsetMs);
-    this.success = new SuccessWatch(node.host, task.name, schedule.alarmAfterMs);
+    this.success = new SuccessWatch(node.host, task.name, schedule);
   }
 
   /** Looks for the first time, and goes on by itself. Never rejects: faults are events. */
@@ -79,7 +83,8 @@ export class TaskLoop {
     let faulty = false;
     try {
       await this.host.time.now();
-      if (!this.node.staysOut()) await this.settleAndPlan();
+      if (!this.node.isFarOff()) await this.settleAndPlan();
+      await this.success.look();
     } catch (error) {
       faulty = true;
       if (!this.ended) emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
@@ -106,21 +111,45 @@ export class TaskLoop {
     const { host, task } = this;
     // A pause that is over is settled in steps: what came before it, what fell into it, what came after it.
     let inSteps = false;
+    const isHindered = this.isHindered();
     for (let round = 0; round < MAX_ROUNDS && !this.ended; round += 1) {
       const stored = await readTask(host, task.name);
       if (stored !== null) await this.settle(stored.record);
+      if (isHindered && !(await this.isLeft(stored?.record))) return;
       const answer = await this.planFor(stored);
       this.markMs = stored?.record.lowWaterMarkMs;
       this.tellOtherTerms(answer.act === 'write' ? answer.next : stored?.record);
-      if (answer.act !== 'write') return this.idle(answer.act, stored);
+      if (answer.act !== 'write') return this.tellIdle(answer.act, stored);
       const sentAt = host.clock.now();
       if (!(await writeTask(host, stored, answer.next))) continue;
       this.markMs = answer.next.lowWaterMarkMs;
       const isStep = stored?.record.gaps !== undefined;
       inSteps ||= isStep;
-      await this.occurrences.begin(answer.runs, sentAt, inSteps);
+      await this.occurrences.begin(answer.runs, sentAt, inSteps || isHindered);
       if (!isStep) return this.settle({ ...answer.next, planned: [] });
     }
+  }
+
+  /** It could begin nothing: the others count it as gone, or work of this task goes on here without its lock. */
+  private isHindered(): boolean {
+    const { host, node, task } = this;
+    return node.isMissing() || host.active.hasStray(lockKeyOf(host.namespace, { task: task.name, key: '' }));
+  }
+
+  /**
+   * Whether a node that is hindered plans all the same: what is due and was left by all others for a sweep interval has
+   * a record then, which can be told of as overdue. One is enough: while it waits the others stay where they are, and
+   * are settled in one step by whoever can begin them.
+   */
+  private async isLeft(record: TaskRecord | undefined): Promise<boolean> {
+    const { host, schedule, task } = this;
+    const { definition, lowWaterMarkMs: markMs, planned = [] } = record ?? {};
+    if (markMs === undefined || definition?.hash !== schedule.definition.hash) return false;
+    const dueMs = (schedule.calendar.next(markMs) ?? Infinity) + schedule.offsetMs;
+    if (dueMs > host.time.estimate() - host.sweepIntervalMs) return false;
+    const newest = await host.book.get({ task: task.name, key: occurrenceKey(markMs) }, { budgetMs: 0 });
+    if (newest === null) return !planned.some(({ instantMs }) => instantMs === markMs);
+    return newest.run.state !== 'pending';
   }
 
   private async planFor(stored: StoredTask | null): Promise<Plan> {
@@ -139,8 +168,8 @@ export class TaskLoop {
     });
   }
 
-  private async idle(act: Exclude<Plan['act'], 'write'>, stored: StoredTask | null): Promise<void> {
-    if (act === 'wait') return this.success.look(stored);
+  private tellIdle(act: Exclude<Plan['act'], 'write'>, stored: StoredTask | null): void {
+    if (act === 'wait') return;
     if (act === 'full') {
       const error = new Error('too many occurrences wait for their records');
       return emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
