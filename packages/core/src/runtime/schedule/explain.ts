@@ -6,6 +6,7 @@ import type { Explanation } from '../../api/tasks.js';
 import { type Calendar, isInstant } from '../../machine/calendar.js';
 import type { RunRecord } from '../../machine/run-record.js';
 import { occurrenceKey, summaryKey, type TaskRecord } from '../../machine/task-record.js';
+import { lockKeyOf } from '../run/active-runs.js';
 import { orphansOf, type RunHost } from '../run/run-host.js';
 import { readTask } from './task-book.js';
 
@@ -29,7 +30,9 @@ export async function explained(host: RunHost, question: Question): Promise<Expl
   if (own !== null) {
     const { run } = own;
     const isOrphan = (await orphansOf(host, [run]).catch(() => undefined))?.has(run) === true;
-    const text = isOrphan ? `${sentence(run)}, ${ORPHANED}` : sentence(run);
+    const isBesideStray = run.state === 'pending' && host.active.hasStray(lockKeyOf(host.namespace, run));
+    const more = isOrphan ? `, ${ORPHANED}` : isBesideStray ? `, ${BESIDE_STRAY}` : '';
+    const text = `${sentence(run)}${more}`;
     return { verdict: run.state, run, trigger: run.trigger, text: `${key} ${text}` };
   }
   const record = await host.book.repeated(`reading task ${task}`, {}, () => readTask(host, task));
@@ -82,6 +85,8 @@ const WHY = {
 } as const;
 
 const ORPHANED = 'but does not hold its lock any more: another node goes on with it, or it is put on hold';
+
+const BESIDE_STRAY = 'but not on this node: earlier work of the task goes on here without its lock';
 
 const HELD: Readonly<Record<string, string>> = {
   unsettled: 'its work did not settle after its time-out, and no node could go on with it',

@@ -64,6 +64,11 @@ export class Occurrences {
     if (only !== undefined && runs.length === 1 && !asBacklog && !this.isTooLate(only))
       return this.enter(only);
     await this.backlog(runs);
+    const { active, namespace } = host;
+    const { name: task } = this.task;
+    if (!active.hasStray(lockKeyOf(namespace, { task, key: '' }))) return;
+    for (const { instantMs } of runs)
+      emit(host, 'run-skipped', { task, key: occurrenceKey(instantMs), reason: 'busy' });
   }
 
   /** Makes the records of instants, and goes through them and whatever waits since before. */
