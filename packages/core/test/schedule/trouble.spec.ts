@@ -381,6 +381,33 @@ describe('definitions', () => {
     expect(stage.log.at(-1)!.node).toBe('node-1');
   });
 
+  test.each(['locks', 'both'])(
+    '[V30] [S8] %s were away for long: the later one is still in force, and nothing is passed over for it',
+    async (away) => {
+      for (const seed of [1, 3, 8]) {
+        const nodes = [await stage.node({ every: '20s' })];
+        await stage.clock.advance(5_000);
+        nodes.push(await stage.node({ every: '7s' }));
+        await stage.clock.advance(30_000 + seed * 700);
+        for (const { locks, state } of nodes) {
+          locks.down();
+          if (away === 'both') state.down();
+        }
+        await stage.clock.advance(90_000);
+        for (const { locks, state } of nodes) {
+          locks.heal();
+          state.heal();
+        }
+        await stage.clock.advance(60_000);
+        const definition = (await stage.store.task('default', 't'))?.record.definition;
+        expect(definition?.text).toBe('every 7000ms');
+        expect(stage.instants().filter((at) => at > 40 && at % 7 !== 0)).toEqual([]);
+        await stage.close();
+        stage = new ScheduleStage(seed);
+      }
+    },
+  );
+
   test('[V30] a node that does not know a task leaves its occurrences alone', async () => {
     const knows = await stage.node(MINUTES);
     const other = stage.process();

@@ -23,6 +23,8 @@ const AFTER_FAULT_MS = 1_000;
 const JITTER = 0.2;
 /** A definition that was put in force so recently is alive, although its node may not be announced yet. */
 const YOUNG_MS = 20_000;
+/** Nodes lose their locks one after another when the backend is away: only who is not announced for so long is gone. */
+const GONE_MS = 20_000;
 /** Planned instants without a record that one look settles. */
 const SETTLED_AT_ONCE = 32;
 
@@ -50,6 +52,8 @@ export class TaskLoop {
   private readonly told = new Set<string>();
   private sinceMs = 0;
   private markMs: number | undefined;
+  /** Since when no node is announced that follows the definition in force, which is another one. */
+  private goneSinceMonoMs: number | undefined;
   private timer: Timer | undefined;
   private ended = false;
   private looking: Promise<void> = Promise.resolve();
@@ -87,6 +91,7 @@ export class TaskLoop {
       await this.success.look();
     } catch (error) {
       faulty = true;
+      this.goneSinceMonoMs = undefined;
       if (!this.ended) emit(this.host, 'error', { error, during: `the schedule of ${this.task.name}` });
     }
     this.arm(faulty);
@@ -112,6 +117,8 @@ export class TaskLoop {
     // A pause that is over is settled in steps: what came before it, what fell into it, what came after it.
     let inSteps = false;
     const isHindered = this.isHindered();
+    // In the same trouble the others could not announce themselves: they are not gone.
+    if (isHindered) this.goneSinceMonoMs = undefined;
     for (let round = 0; round < MAX_ROUNDS && !this.ended; round += 1) {
       const stored = await readTask(host, task.name);
       if (stored !== null) await this.settle(stored.record);
@@ -195,13 +202,17 @@ export class TaskLoop {
     emit(this.host, 'schedule-conflict', { task: this.task.name, own, inForce });
   }
 
-  /** Of two definitions the later one schedules, for as long as a node lives that follows it. */
+  /** Of two definitions the later one schedules, until no node that follows it was there for a while. */
   private async replaces(stored: { readonly hash: string; readonly sinceMs: number }): Promise<boolean> {
     const { host, task } = this;
     if (this.sinceMs > stored.sinceMs) return true;
-    if (host.time.estimate() - stored.sinceMs < YOUNG_MS) return false;
     const nodes = await host.book.asked((store) => store.nodes(host.namespace));
-    return !nodes.some(({ schedules }) => schedules?.[task.name] === stored.hash);
+    const { monoMs } = host.clock.now();
+    if (nodes.some(({ schedules }) => schedules?.[task.name] === stored.hash))
+      this.goneSinceMonoMs = undefined;
+    else this.goneSinceMonoMs ??= monoMs;
+    if (host.time.estimate() - stored.sinceMs < YOUNG_MS) return false;
+    return monoMs - (this.goneSinceMonoMs ?? Infinity) >= GONE_MS;
   }
 
   /** Writes what another node, or this one, planned and did not write: a summary, records of instants. */
