@@ -207,7 +207,7 @@ describe('[B123] what a call that was not the one gets', () => {
     expect([closed.status, await closed.json()]).toEqual([503, expect.objectContaining({ code: 'closed' })]);
   });
 
-  test('the filter can be made by hand, and leaves other faults and other transports to others', async () => {
+  test('the filter can be made by hand, and leaves other faults to others', async () => {
     @Controller()
     class Faulty {
       @Get('deadlock') deadlock(): never {
@@ -217,15 +217,12 @@ describe('[B123] what a call that was not the one gets', () => {
         throw new GuardError('run-skipped', 'x', { reason: 'unavailable' });
       }
     }
-    const { url, app } = await serving(
+    const { url } = await serving(
       { imports: [GuardTestingModule.forRoot()], controllers: [Faulty] },
       (made) => made.useGlobalFilters(new GuardExceptionFilter(made.get(HttpAdapterHost).httpAdapter)),
     );
     const deadlock = await fetch(`${url}/deadlock`);
     expect([deadlock.status, await deadlock.text()]).toEqual([500, expect.not.stringContaining('secret')]);
     expect((await fetch(`${url}/skipped`)).status).toBe(503);
-    const filter = new GuardExceptionFilter(app.get(HttpAdapterHost).httpAdapter);
-    const error = new GuardError('lock-busy', 'x');
-    expect(() => filter.catch(error, { getType: () => 'rpc' } as never)).toThrow(error);
   });
 });
