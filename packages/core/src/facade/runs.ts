@@ -162,8 +162,9 @@ class Runs implements RunFacade {
     const sweep = new Sweep(host, engine, names, this.parts.retain);
     const wanted = (name: string): boolean => tasks === undefined || tasks.includes(name);
     const isMissing = (): boolean => presence.isMissing;
+    const lacksLock = (): boolean => presence.lacksLock;
     const { keysMs } = this.parts.retain;
-    const scheduler = new Scheduler(host, engine, { wanted, isMissing, ref, keysMs });
+    const scheduler = new Scheduler(host, engine, { wanted, isMissing, lacksLock, ref, keysMs });
     this.node = { presence, sweep, scheduler };
     if (host.stopSignal.aborted) return;
     sweep.begin();

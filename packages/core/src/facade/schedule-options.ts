@@ -2,10 +2,9 @@
 import type { CatchUp, ScheduleOptions, Series as SeriesOptions } from '../api/schedule.js';
 import type { CatchUpPolicy } from '../machine/schedule.js';
 import type { TaskSchedule } from '../runtime/run/run-task.js';
-import { cronSeries, everySeries, type Series } from '../runtime/schedule/definition.js';
+import { cronSeries, everySeries, offsetMsOf, type Series } from '../runtime/schedule/definition.js';
 import { parseDuration } from '../value/duration.js';
 import { GuardError, invalidArgument, show } from '../value/error.js';
-import { fingerprint } from '../value/key.js';
 import { checkOptions } from '../value/options.js';
 
 /** Names of the options that say which series of instants is meant. */
@@ -63,7 +62,7 @@ export function scheduleOf(task: string, options: TaskTimes): TaskSchedule | und
     wait: shown(waitMs),
     alarmAfter: shown(alarmAfterMs),
   });
-  return { ...series, catchUp, offsetMs: Math.floor(jitterMs * shareOf(task)), alarmAfterMs, terms };
+  return { ...series, catchUp, offsetMs: offsetMsOf(task, jitterMs), alarmAfterMs, terms };
 }
 
 function termsOf(terms: Readonly<Record<string, string>>): string {
@@ -113,9 +112,4 @@ function catchUpOf(catchUp: CatchUp | undefined): CatchUpPolicy {
   if (!Number.isInteger(max) || max < 1 || max > MAX_CAUGHT_UP)
     throw invalidArgument('catchUp.all.max', max, `must be a whole number from 1 to ${MAX_CAUGHT_UP}`);
   return { mode: 'all', max, withinMs: parseDuration('catchUp.all.within', within, { infinite: true }) };
-}
-
-/** A number in [0, 1) that follows from the name. */
-function shareOf(task: string): number {
-  return Buffer.from(fingerprint(task), 'base64url').readUInt32BE(0) / 2 ** 32;
 }

@@ -20,7 +20,7 @@ import { closedError } from '../runtime/lock/lock-errors.js';
 import type { RunEngine } from '../runtime/run/run-engine.js';
 import type { RunHost } from '../runtime/run/run-host.js';
 import { jsonText } from '../runtime/run/run-values.js';
-import { calendarOf } from '../runtime/schedule/definition.js';
+import { calendarOf, storedOffsetMs } from '../runtime/schedule/definition.js';
 import { explained } from '../runtime/schedule/explain.js';
 import { passOver } from '../runtime/schedule/occurrences.js';
 import { readTask, writeTask } from '../runtime/schedule/task-book.js';
@@ -42,6 +42,8 @@ const AT_ONCE = 16;
 interface Scheduled {
   readonly name: string;
   readonly calendar: Calendar;
+  /** So much later than its instant a start is due. */
+  readonly offsetMs: number;
   readonly record: TaskRecord;
 }
 
@@ -72,7 +74,8 @@ export class TaskDesk implements TasksApi {
     const note = options === undefined ? undefined : noteOf('resume options', options, ['note']);
     return this.changed(name, (record, nowMs) => {
       if (record.paused === undefined) return record;
-      const next = resumed(record, record.definition && calendarOf(record.definition.text), nowMs);
+      const calendar = record.definition && calendarOf(record.definition.text);
+      const next = resumed(record, calendar, nowMs, this.offsetMs(record));
       return note === undefined ? next : { ...next, resumed: { note, atMs: nowMs } };
     });
   }
@@ -138,9 +141,9 @@ export class TaskDesk implements TasksApi {
 
   async explain(task: string, instant: Date): Promise<Explanation> {
     const instantMs = timeOf('instant', instant);
-    const { name, calendar } = await this.scheduled(task);
+    const { name, calendar, offsetMs } = await this.scheduled(task);
     const nowMs = await this.host.time.now();
-    return explained(this.host, { task: name, instantMs, calendar, nowMs });
+    return explained(this.host, { task: name, instantMs, calendar, offsetMs, nowMs });
   }
 
   private async recordOf(task: string, instantMs: number): Promise<RunRecord | undefined> {
@@ -165,13 +168,20 @@ export class TaskDesk implements TasksApi {
     const { definition } = record;
     const isOwn = definition === undefined || definition.hash === here?.definition.hash;
     const calendar = isOwn ? here?.calendar : calendarOf(definition.text);
-    if (calendar !== undefined) return { name, calendar, record };
+    const offsetMs = this.offsetMs(record);
+    if (calendar !== undefined) return { name, calendar, offsetMs, record };
     if (definition === undefined) {
       const why = 'none is registered here, and none was ever started';
       throw invalidArgument('task', task, `must have a schedule: ${why}`);
     }
     const message = `the schedule of task ${name} that is in force cannot be read here: ${definition.text}`;
     throw new GuardError('invalid-argument', message);
+  }
+
+  /** By how much starts are moved, as the node says that started last; else as it is registered here. */
+  private offsetMs({ task, definition }: TaskRecord): number {
+    const here = this.host.tasks.get(task)?.schedule?.offsetMs ?? 0;
+    return storedOffsetMs(task, definition?.terms?.text) ?? here;
   }
 
   private async changed(

@@ -5,6 +5,8 @@
  * All times are the run store's (milliseconds since the epoch).
  */
 
+import type { Absence } from './absence.js';
+
 /** What caused an attempt. */
 export type RunTrigger = 'call' | 'cron' | 'retry' | 'takeover' | 'catch-up' | 'manual' | 'backfill';
 
@@ -116,6 +118,8 @@ export interface RunSummary {
   readonly atLeast?: boolean;
   readonly fromMs: number;
   readonly toMs: number;
+  /** Where they were missed: why, from when on. */
+  readonly causes?: readonly Absence[];
 }
 
 /** One run as it is stored, without the store's version. */

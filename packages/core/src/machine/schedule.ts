@@ -5,8 +5,11 @@
  *
  * The low-water mark only grows. An instant at or below it has a record, is planned, or lies in a summary.
  */
-import { type Calendar, countUpTo, latestUpTo } from './calendar.js';
-import type { PassedOver, PassedSummary, PauseGap, Planned, TaskRecord } from './task-record.js';
+import type { Absence } from './absence.js';
+import { type Calendar, latestUpTo } from './calendar.js';
+import { earlierAt } from './definitions.js';
+import { passed, summaryOf, withCauses } from './passed-over.js';
+import type { PauseGap, Planned, TaskRecord } from './task-record.js';
 
 /** What to do with instants that passed while nobody ran them. */
 export type CatchUpPolicy =
@@ -43,6 +46,8 @@ export interface Look {
   readonly recorded: (instantMs: number) => boolean;
   /** What was planned up to then and has its record leaves the list also where nothing is due. Default: nothing. */
   readonly settledUpToMs?: number;
+  /** What kept the node from planning, since before it was up. */
+  readonly absences?: readonly Absence[];
 }
 
 /** What to do. */
@@ -113,14 +118,23 @@ export function nextDueMs(schedule: Schedule, markMs: number | undefined, nowMs:
  * The record after a pause: what fell into it was not run, and is not run any more. Where something may have been due
  * before it, the pause is remembered instead: `catchUp` is known to those that plan, and they settle one after the other.
  */
-export function resumed(record: TaskRecord, calendar: Calendar | undefined, nowMs: number): TaskRecord {
+export function resumed(
+  record: TaskRecord,
+  calendar: Calendar | undefined,
+  nowMs: number,
+  offsetMs = 0,
+): TaskRecord {
   const { paused, ...rest } = record;
   const { lowWaterMarkMs: markMs, gaps = [] } = record;
   if (markMs === undefined || paused === undefined) return rest;
   const gap: PauseGap = { fromMs: paused.sinceMs, toMs: Math.max(nowMs, paused.sinceMs) };
   const isClear =
-    gaps.length === 0 && calendar !== undefined && (calendar.next(markMs) ?? Infinity) > gap.fromMs;
-  if (isClear) return passed(rest, calendar, { fromMs: markMs, nowMs, reason: 'paused' });
+    gaps.length === 0 &&
+    calendar !== undefined &&
+    (calendar.next(markMs) ?? Infinity) + offsetMs > gap.fromMs;
+  // What is due after the pause is still to be run, although its instant fell into it.
+  const over = { fromMs: markMs, nowMs: gap.toMs - offsetMs, reason: 'paused' } as const;
+  if (isClear) return passed(rest, calendar, over);
   const last = gaps.at(-1);
   if (last === undefined || gaps.length < MAX_GAPS) return { ...rest, gaps: [...gaps, gap] };
   return { ...rest, gaps: [...gaps.slice(0, -1), { fromMs: last.fromMs, toMs: gap.toMs }] };
@@ -161,7 +175,7 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
   const next = {
     ...baseOf(look),
     lowWaterMarkMs: newest,
-    ...(summary === undefined ? {} : { summary }),
+    ...(summary === undefined ? {} : { summary: withCauses(summary, look.absences) }),
     ...caughtUp(schedule, { chosen, newest, lastPassed, isOnTime }),
   };
   return write(look, next, runs);
@@ -238,30 +252,10 @@ function defined(
   markMs: number,
 ): TaskRecord {
   const terms = text === undefined ? {} : { terms: { text, sinceMs: followsSinceMs } };
-  return { ...base, definition: { ...definition, sinceMs: nowMs, ...terms }, lowWaterMarkMs: markMs };
-}
-
-/** The record with everything up to now passed over; the mark never goes back. */
-function passed(
-  record: TaskRecord,
-  calendar: Calendar | undefined,
-  { fromMs, nowMs, reason }: { readonly fromMs: number; readonly nowMs: number; readonly reason: PassedOver },
-): TaskRecord {
-  if (nowMs <= fromMs) return record;
-  const summary = calendar === undefined ? undefined : summaryOf(calendar, fromMs, nowMs, nowMs, reason);
-  return { ...record, lowWaterMarkMs: nowMs, ...(summary === undefined ? {} : { summary }) };
-}
-
-function summaryOf(
-  calendar: Calendar,
-  fromMs: number,
-  upToMs: number,
-  toMs: number,
-  reason: PassedOver,
-): PassedSummary | undefined {
-  const { count, atLeast } = countUpTo(calendar, fromMs, upToMs);
-  if (count === 0) return undefined;
-  return { fromMs, toMs, count, ...(atLeast ? { atLeast } : {}), reason };
+  const { earlier: _earlier, ...rest } = base;
+  const next = { ...rest, definition: { ...definition, sinceMs: nowMs, ...terms }, lowWaterMarkMs: markMs };
+  const earlier = earlierAt(base, nowMs);
+  return earlier.length === 0 ? next : { ...next, earlier };
 }
 
 /** What a new record goes on from. The runtime has written the last summary's record before it plans. */

@@ -3,11 +3,12 @@
  * that one step is where everything about a schedule is decided: which instants are to be run, by whom they were
  * planned, and what was passed over. Whoever loses the step has decided nothing.
  */
+import type { Absence } from './absence.js';
 import type { RunTrigger } from './run-record.js';
 
 /** Why instants were passed over. */
 export type PassedOver =
-  /** No node that knows the task was up, or none could reach the store. */
+  /** Nobody planned them in time. */
   'missed' | 'paused' | 'definition-changed';
 
 /** Instants that nobody runs. Its record has the key that `summaryKey` makes of `fromMs`. */
@@ -20,6 +21,8 @@ export interface PassedSummary {
   /** Counting stopped at `count`. */
   readonly atLeast?: boolean;
   readonly reason: PassedOver;
+  /** Why they were missed, from when on. */
+  readonly causes?: readonly Absence[];
   /** Its record is known to be written. */
   readonly told?: boolean;
 }
@@ -50,10 +53,20 @@ export interface StoredDefinition {
   readonly terms?: { readonly text: string; readonly sinceMs: number };
 }
 
+/** A schedule that was in force before, for the instants after `fromMs` and up to `toMs`. */
+export interface EarlierDefinition {
+  /** Empty where several are taken together. */
+  readonly text: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** What all nodes know about a task. All times are the run store's. */
 export interface TaskRecord {
   readonly task: string;
   readonly definition?: StoredDefinition;
+  /** Those that were in force before, oldest first: what became of an instant of then is told by its own schedule. */
+  readonly earlier?: readonly EarlierDefinition[];
   /** No instant at or before this is ever planned again. */
   readonly lowWaterMarkMs?: number;
   readonly paused?: { readonly note: string; readonly sinceMs: number };

@@ -87,6 +87,11 @@ export class Outage {
     return !down && (policy === NONE || (policy instanceof Breaker && !policy.troubled));
   }
 
+  /** Whether the backend could not be asked when last tried. */
+  get isDown(): boolean {
+    return this.down;
+  }
+
   /** Runs a call under the policy. A broken circuit is answered with what broke it. */
   guarded<T>(call: () => Promise<T>): Promise<T> {
     // A policy of somebody else's may answer without a promise.

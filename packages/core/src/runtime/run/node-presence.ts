@@ -45,6 +45,11 @@ export class NodePresence {
     return this.missedInARow;
   }
 
+  /** Whether the lock by which it is announced is not its own for now. */
+  get lacksLock(): boolean {
+    return this.lock?.isHeld() !== true;
+  }
+
   /** Whether others count this node as gone: then it begins nothing by itself. */
   get isMissing(): boolean {
     return this.missedInARow >= MISSED;
@@ -131,9 +136,9 @@ export class NodePresence {
   private async beat(): Promise<void> {
     try {
       this.missedInARow += 1;
-      if (this.lock?.isHeld() !== true) await this.takeLockAgain();
+      if (this.lacksLock) await this.takeLockAgain();
       // Without the lock there is nothing to announce; the old announcement runs out.
-      if (this.lock?.isHeld() === true) {
+      if (!this.lacksLock) {
         await this.announce();
         this.missedInARow = 0;
       }

@@ -94,6 +94,11 @@ export class RunBook {
     return this.parts.store.name;
   }
 
+  /** Whether the store could not be asked when last tried. */
+  get isAway(): boolean {
+    return this.parts.outage.isDown;
+  }
+
   get canCreateRunning(): boolean {
     return this.parts.store.traits.createRunning;
   }

@@ -34,6 +34,17 @@ export function calendarOf(text: string): Calendar | undefined {
   }
 }
 
+/** By how much all starts of a task are moved: a part of its jitter that follows from its name. */
+export function offsetMsOf(task: string, jitterMs: number): number {
+  return Math.floor(jitterMs * (Buffer.from(fingerprint(task), 'base64url').readUInt32BE(0) / 2 ** 32));
+}
+
+/** The same by the terms of a stored definition; `undefined`: they do not say it. */
+export function storedOffsetMs(task: string, terms: string | undefined): number | undefined {
+  const [, jitterMs] = /(?:^|; )jitter: (\d{1,15})ms(?:;|$)/.exec(terms ?? '') ?? [];
+  return jitterMs === undefined ? undefined : offsetMsOf(task, Number(jitterMs));
+}
+
 function series(calendar: Calendar, text: string): Series {
   return { calendar, definition: { hash: fingerprint(text).slice(0, 16), text } };
 }

@@ -3,11 +3,13 @@
  * task's own record. A reader of the history, not a part of it.
  */
 import type { Explanation } from '../../api/tasks.js';
-import { type Calendar, isInstant } from '../../machine/calendar.js';
+import type { Calendar } from '../../machine/calendar.js';
 import type { RunRecord } from '../../machine/run-record.js';
 import { occurrenceKey, summaryKey, type TaskRecord } from '../../machine/task-record.js';
 import { lockKeyOf } from '../run/active-runs.js';
 import { orphansOf, type RunHost } from '../run/run-host.js';
+import { calendarOf } from './definition.js';
+import { type Fate, fateAhead, fateBehind, type PassedTogether } from './fate.js';
 import { readTask } from './task-book.js';
 
 const PAGE = 100;
@@ -19,6 +21,8 @@ export interface Question {
   readonly task: string;
   readonly instantMs: number;
   readonly calendar: Calendar;
+  /** So much later than its instant a start is due. */
+  readonly offsetMs: number;
   readonly nowMs: number;
 }
 
@@ -39,50 +43,18 @@ export async function explained(host: RunHost, question: Question): Promise<Expl
   return withoutRecord(host, question, record?.record ?? { task });
 }
 
-type Without = Exclude<Explanation, { readonly trigger: unknown }>['verdict'];
-
 async function withoutRecord(host: RunHost, question: Question, record: TaskRecord): Promise<Explanation> {
-  const { instantMs, calendar, nowMs } = question;
-  const key = occurrenceKey(instantMs);
-  const say = (verdict: Without, text: string, run?: RunRecord): Explanation => {
-    return { verdict, text: `${key} ${text}`, ...(run === undefined ? {} : { run }) };
+  const known = { ...question, record, calendarOf };
+  const told = ([verdict, text]: Fate, run?: RunRecord): Explanation => {
+    const whole = `${occurrenceKey(question.instantMs)} ${text}`;
+    return { verdict, text: whole, ...(run === undefined ? {} : { run }) };
   };
-  const { lowWaterMarkMs: markMs = -Infinity, paused, definition, planned = [], gaps = [] } = record;
-  const scheduled = isInstant(calendar, instantMs);
-  if (instantMs > nowMs && (instantMs > markMs || !scheduled)) {
-    return scheduled ? say('upcoming', 'has not come yet') : say('not-scheduled', 'is not in the schedule');
-  }
-  if (planned.some((one) => one.instantMs === instantMs)) return say('due', 'is about to be begun');
-  if (instantMs > markMs) {
-    if (!scheduled) return say('not-scheduled', 'is not in the schedule');
-    if (paused !== undefined && instantMs >= paused.sinceMs)
-      return say('paused', `is not run: paused since ${occurrenceKey(paused.sinceMs)} (${paused.note})`);
-    if (gaps.some(({ fromMs, toMs }) => fromMs < instantMs && instantMs <= toMs))
-      return say('was-paused', 'is not run: the task was paused, which is recorded when a node starts');
-    return say('due', 'has come, and no node that knows the task has begun it yet');
-  }
+  const ahead = fateAhead(known);
+  if (ahead !== undefined) return told(ahead);
   const passed = await passedOver(host, question, record);
-  if (passed?.state === 'expired') {
-    const verdict =
-      passed.reason === 'paused' ? 'was-paused' : (passed.reason as 'missed' | 'definition-changed');
-    return say(verdict, WHY[verdict], passed);
-  }
-  if (!scheduled) return say('not-scheduled', 'is not in the schedule');
-  if (definition === undefined || instantMs <= definition.sinceMs)
-    return say('before-first-sight', 'came before any node followed this schedule');
-  if (instantMs > nowMs)
-    return say(
-      'forgotten',
-      `is settled and does not run: the clock of the store went back from ${occurrenceKey(markMs)}`,
-    );
-  return say('forgotten', 'was settled, and its record is gone');
+  const behind = fateBehind(known, passed);
+  return told(behind, behind[2] ? passed?.run : undefined);
 }
-
-const WHY = {
-  missed: 'was passed over: no node that knows the task was up, or none could reach the store',
-  'was-paused': 'was passed over: the task was paused',
-  'definition-changed': 'was passed over: the schedule was changed',
-} as const;
 
 const ORPHANED = 'but does not hold its lock any more: another node goes on with it, or it is put on hold';
 
@@ -97,14 +69,16 @@ const EXPIRED: Readonly<Record<string, string>> = {
   missed: 'it could not begin in time, and catchUp passed it over',
 };
 
-/** The record of what was passed over that covers the instant. */
+/** What was passed over and covers the instant: the newest is in the task's record, before it has one of its own. */
 async function passedOver(
   host: RunHost,
   { task, instantMs }: Question,
   { summary }: TaskRecord,
-): Promise<RunRecord | undefined> {
-  if (summary !== undefined && summary.fromMs < instantMs && instantMs <= summary.toMs)
-    return (await host.book.get({ task, key: summaryKey(summary.fromMs) }))?.run;
+): Promise<(PassedTogether & { readonly run: RunRecord | undefined }) | undefined> {
+  if (summary !== undefined && summary.fromMs < instantMs && instantMs <= summary.toMs) {
+    const run = (await host.book.get({ task, key: summaryKey(summary.fromMs) }))?.run;
+    return { reason: summary.reason, causes: summary.causes, run };
+  }
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const query = {
@@ -120,7 +94,10 @@ async function passedOver(
       const range = run.state === 'expired' ? run.summary : undefined;
       return range !== undefined && range.fromMs < instantMs && instantMs <= range.toMs;
     });
-    if (covering !== undefined) return covering.run;
+    if (covering?.run.state === 'expired') {
+      const { run } = covering;
+      return { reason: run.reason, causes: run.summary?.causes, run };
+    }
     cursor = found.cursor;
     if (cursor === undefined) return undefined;
   }

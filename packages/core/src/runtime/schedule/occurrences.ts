@@ -23,10 +23,14 @@ const QUIET = new Set(['running', 'completed', 'pending', 'expired', 'skipped', 
 
 /** Writes the record of instants that were passed over; told by the node that wrote it. */
 export async function passOver(host: RunHost, task: string, summary: PassedSummary): Promise<void> {
-  const { fromMs, toMs, count, atLeast, reason, told } = summary;
+  const { fromMs, toMs, count, atLeast, reason, causes, told } = summary;
   if (told) return;
   const run = { task, key: summaryKey(fromMs), id: host.random.id(), trigger: 'cron' } as const;
-  const counted = { count, fromMs, toMs, ...(atLeast ? { atLeast } : {}) };
+  const counted = {
+    ...{ count, fromMs, toMs },
+    ...(atLeast ? { atLeast } : {}),
+    ...(causes === undefined ? {} : { causes }),
+  };
   const answer = await host.book.create({ type: 'create', run, passed: { reason, summary: counted } });
   if (answer.created) emit(host, 'run-expired', { run: answer.stored.run });
 }

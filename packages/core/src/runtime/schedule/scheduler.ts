@@ -6,6 +6,7 @@ import { type Instant } from '../../value/instant.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition } from '../run/run-task.js';
+import { Absences } from './absences.js';
 import { TaskLoop, type LoopHost } from './task-loop.js';
 
 /** From here on a wall clock is told to be wrong. */
@@ -22,6 +23,8 @@ export interface SchedulerTerms {
   readonly wanted: (task: string) => boolean;
   /** Whether the others count this node as gone. */
   readonly isMissing: () => boolean;
+  /** Whether it is because of its lock. */
+  readonly lacksLock: () => boolean;
   /** Whether timers keep the process alive (L5). */
   readonly ref: boolean;
   /** For so long the store keeps the keys of records. */
@@ -32,6 +35,7 @@ export interface SchedulerTerms {
 export class Scheduler {
   private readonly loops = new Map<string, TaskLoop>();
   private readonly node: LoopHost;
+  private readonly absences: Absences;
   private ended = false;
   private stopped = false;
   private skewToldAt: Instant | undefined;
@@ -44,7 +48,17 @@ export class Scheduler {
   ) {
     const { ref, keysMs, isMissing } = terms;
     const lagged = (lagMs: number): void => this.lagged(lagMs);
-    this.node = { host, engine, ref, keysMs, lagged, isFarOff: () => this.isFarOff(), isMissing };
+    this.node = {
+      host,
+      engine,
+      ref,
+      keysMs,
+      lagged,
+      isFarOff: () => this.isFarOff(),
+      isMissing,
+      absences: () => this.absences.all,
+    };
+    this.absences = new Absences(host);
   }
 
   /** Looks at every schedule once, and follows them from now on; tasks that are registered later too. */
@@ -74,6 +88,16 @@ export class Scheduler {
   }
 
   private isFarOff(): boolean {
+    const isFarOff = this.judgeClock();
+    const { isMissing, lacksLock } = this.terms;
+    if (this.host.book.isAway) this.absences.note('store-away');
+    else if (isFarOff) this.absences.note('clock-skew');
+    else if (isMissing()) this.absences.note(lacksLock() ? 'locks-away' : 'store-away');
+    else this.absences.note(undefined);
+    return isFarOff;
+  }
+
+  private judgeClock(): boolean {
     const { clock, time } = this.host;
     const skewMs = time.skewMs();
     if (skewMs === undefined) return this.stopped;

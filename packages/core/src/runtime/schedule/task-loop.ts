@@ -5,6 +5,7 @@
  * could begin nothing looks too, and leaves what is due to the others for as long as one of them may take it.
  */
 import { calendarOf } from './definition.js';
+import type { Absence } from '../../machine/absence.js';
 import { nextDueMs, otherTerms, plan, type Plan } from '../../machine/schedule.js';
 import { occurrenceKey, type TaskRecord } from '../../machine/task-record.js';
 import type { StoredTask } from '../../port/run-store.js';
@@ -42,6 +43,8 @@ export interface LoopHost {
   isFarOff(): boolean;
   /** Whether the others count this node as gone: its lock, or the store, is away. */
   isMissing(): boolean;
+  /** What kept this node from planning, since before it was up. */
+  absences(): readonly Absence[];
 }
 
 /** The loop of one task. */
@@ -172,6 +175,7 @@ export class TaskLoop {
       storedCalendar: other === undefined ? undefined : calendarOf(other.text),
       recorded: this.occurrences.recorded,
       settledUpToMs: host.time.estimate() - host.sweepIntervalMs,
+      absences: this.node.absences(),
     });
   }
 
