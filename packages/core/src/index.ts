@@ -69,7 +69,14 @@ export type {
   RunTrigger,
   StoredRun,
 } from './machine/run-record.js';
-export type { PassedOver, PassedSummary, PauseGap, Planned } from './machine/task-record.js';
+export type { Absence, MissedCause } from './machine/absence.js';
+export type {
+  EarlierDefinition,
+  PassedOver,
+  PassedSummary,
+  PauseGap,
+  Planned,
+} from './machine/task-record.js';
 // adapters that need nothing but this process
 export { memoryLocks } from './memory/locks.js';
 export type { MemoryLocksOptions } from './memory/locks.js';
