@@ -2,11 +2,12 @@
  * What would silently not be guarded, or not as it looks. All of it is found before the application answers anything,
  * and told with class, method and remedy.
  */
-import { type GuardedMethod, problemBeside, reachedBy, taskNameOf } from '@guard/core';
-import { isRoute, isScheduledElsewhere, lostMetadata, optionsOf } from './metadata.js';
+import { type GuardedMethod, reachedBy, taskNameOf } from '@guard/core';
+import { answers, lostMetadata, optionsOf } from './metadata.js';
 import { lostSchedules, unguardedOverrides, unguardedTimers } from './overrides.js';
-import type { Place } from './places.js';
+import { called, type Place } from './places.js';
 import type { GuardRegistration } from './registration.js';
+import { timerProblems, withoutScheduler } from './timers.js';
 import { guardNameOf } from './tokens.js';
 
 /** Options that mean nothing before some node has been started. */
@@ -28,13 +29,12 @@ export function problemsOf(
         ...place.methods.flatMap((method) => [
           ...withoutNode(place, method, guard),
           ...withoutMetadata(place, method),
-          ...unnamed(place, method),
-          ...neverCalled(place, method),
+          ...timerProblems(place, method),
           ...misleading(place, method),
         ]),
       ];
     }),
-    ...sameNames(places),
+    ...sameNames(places, registrations),
     ...sameTasks(places),
   ];
 }
@@ -112,46 +112,31 @@ function withoutMetadata(place: Place, method: GuardedMethod): string[] {
   if (lost.length === 0) return [];
   return [
     `${called(place, method)} lost metadata (${lost.join(', ')}): a decorator above, or the constructor, put another ` +
-      `function in its place without it, so whoever looks for it there finds nothing; write that decorator below`,
+      `function or a getter in its place without it, so whoever looks for it there finds nothing; write that ` +
+      `decorator below`,
   ];
 }
 
-/** What the other scheduler takes and Guard does not: every tick would reject. */
-function unnamed(place: Place, method: GuardedMethod): string[] {
-  const { key, window, cron, every } = optionsOf(method);
-  const isNamed = [key, window, cron, every].some((option) => option !== undefined);
-  const problem = method.kind !== 'single-run' || isNamed ? undefined : problemBeside(method, place.target);
-  if (problem === undefined) return [];
-  return [
-    `${called(place, method)} has a schedule of @nestjs/schedule whose instants cannot name its runs: ${problem}; ` +
-      `change it, or give @SingleRun() a 'key' or a 'window'`,
-  ];
-}
-
-function neverCalled(place: Place, method: GuardedMethod): string[] {
-  if (place.scope === 'singleton' || !isScheduledElsewhere(method, place.target)) return [];
-  const because = place.scope === 'request' ? 'request-scoped, or something it depends on is' : 'transient';
-  return [
-    `${called(place, method)} is scheduled by @nestjs/schedule, which never calls it: the class is ${because}; ` +
-      `give @SingleRun() the schedule (cron, every), which makes an instance for every run, or make it a singleton`,
-  ];
-}
-
-/** A skipped call answers nothing, and a route that answers nothing looks like success. */
+/** A skipped call answers nothing, which looks like success to a client, and to a queue like a job that is done. */
 function misleading(place: Place, method: GuardedMethod): string[] {
   if (method.kind !== 'single-run' || optionsOf(method).onDuplicate !== undefined) return [];
-  if (!isRoute(method, place.target)) return [];
+  const whom = answers(method, place.target);
+  if (whom === undefined) return [];
   return [
-    `${called(place, method)} answers a route, and a skipped call would answer as if it had run: say what a duplicate ` +
+    `${called(place, method)} answers ${whom}, and a skipped call would answer as if it had run: say what a duplicate ` +
       `gets by onDuplicate ('throw', 'result', or 'skip' if that is meant)`,
   ];
 }
 
-/** Records and locks go by the name, whether or not a node can run the method again. */
-function sameNames(places: readonly Place[]): string[] {
-  const byTask = groups(
-    runsOf(places),
-    ({ place, method }) => `${guardNameOf(place.type)} ${nameIn(place, method)}`,
+/** Records go by the name, whichever guard of one store and namespace writes them, and whether or not a node can run them again. */
+function sameNames(
+  places: readonly Place[],
+  registrations: ReadonlyMap<string, GuardRegistration>,
+): string[] {
+  const guardOf = (place: Place): GuardRegistration | undefined => registrations.get(guardNameOf(place.type));
+  const byStore = groups(runsOf(places), ({ place }) => guardOf(place)?.store);
+  const byTask = byStore.flatMap((kept) =>
+    groups(kept, ({ place, method }) => `${guardOf(place)?.guard.namespace} ${nameIn(place, method)}`),
   );
   return byTask.flatMap((found) => {
     const [first] = found;
@@ -181,16 +166,6 @@ function sameTasks(places: readonly Place[]): string[] {
   });
 }
 
-function withoutScheduler(place: Place): string[] {
-  return place.methods
-    .filter((method) => isScheduledElsewhere(method, place.target))
-    .map(
-      (method) =>
-        `${called(place, method)} is for @nestjs/schedule to call, and the application does not import its ` +
-        `ScheduleModule: nothing calls it; import ScheduleModule.forRoot()`,
-    );
-}
-
 function hidden(place: Place): string[] {
   return place.methods
     .filter(({ key }) => place.scope === 'singleton' && Object.hasOwn(place.target, key))
@@ -216,11 +191,6 @@ function providedTwice(places: readonly Place[]): string[] {
 /** Names, for people. */
 export function quoted(names: readonly string[]): string {
   return names.map((name) => `'${name}'`).join(', ');
-}
-
-/** What a person knows the method by. */
-export function called({ className }: Pick<Place, 'className'>, method: GuardedMethod): string {
-  return `${className}.${String(method.key)}`;
 }
 
 /** The task's name, or that of a lock without a key of its own. */

@@ -19,9 +19,9 @@ import { type Place, placesOf, scopeOf } from './places.js';
 import { pauseWorkers } from './queues.js';
 import { GuardRegistration } from './registration.js';
 import { entriesOf, GuardReport } from './report.js';
-import { hasScheduler, quietTicks, stopSchedulers } from './schedulers.js';
+import { hasScheduler, quietTicks, stopSchedulers, switchedOff } from './schedulers.js';
 import { bindAnswers, bindShortLived } from './short-lived.js';
-import { guardNameOf } from './tokens.js';
+import { getGuardToken, guardNameOf } from './tokens.js';
 
 /** One per application. */
 @Injectable()
@@ -43,8 +43,11 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
     if (problems.length > 0) throw refusal(problems);
     for (const place of places) this.bind(place);
     this.bindFactories();
-    this.report.entries = entriesOf(places);
-    this.report.warnings = warningsOf(places, this.registrations, hasScheduler(this.discovery));
+    this.report.entries = entriesOf(places, switchedOff(this.discovery));
+    this.report.warnings = [
+      ...warningsOf(places, this.registrations, hasScheduler(this.discovery)),
+      ...this.otherGuards(),
+    ];
     this.listen(places);
     this.tell();
   }
@@ -60,9 +63,12 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
 
   /** Nest calls no more hooks of an application that does not come up: where one guard cannot start, all are closed. */
   async onApplicationBootstrap(): Promise<void> {
-    const starting = [...this.registrations.values()].map((registration) => registration.start());
-    const failure = (await Promise.allSettled(starting)).find(({ status }) => status === 'rejected');
+    const all = [...this.registrations.values()];
+    const results = await Promise.allSettled(all.map((registration) => registration.start()));
+    const failed = results.findIndex(({ status }) => status === 'rejected');
+    const failure = results[failed];
     if (failure?.status !== 'rejected') return;
+    this.logger.error(`the guard '${all[failed]?.name}' could not start: ${String(failure.reason)}`);
     await this.closeGuards();
     throw failure.reason;
   }
@@ -90,6 +96,20 @@ export class GuardExplorer implements OnModuleInit, OnApplicationBootstrap, Befo
   private findRegistrations(): GuardRegistration[] {
     const found = this.discovery.getProviders().map(({ instance }) => instance as unknown);
     return [...new Set(found.filter((one) => GuardRegistration.is(one)))];
+  }
+
+  /** A test that puts another guard under the token of one changes what is injected, and nothing else. */
+  private otherGuards(): string[] {
+    const providers = this.discovery.getProviders();
+    return [...this.registrations.values()]
+      .filter(({ name, guard }) =>
+        providers.some(({ token, instance }) => token === getGuardToken(name) && instance !== guard),
+      )
+      .map(
+        ({ name }) =>
+          `what is injected as the guard '${name}' is not the one that guards methods: ` +
+          `override getGuardOptionsToken(), which both are made of`,
+      );
   }
 
   private bind(place: Place): void {

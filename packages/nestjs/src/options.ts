@@ -58,6 +58,10 @@ export function checkAsync(options: GuardModuleAsyncOptions): void {
     throw invalidArgument('useFactory', options?.useFactory, 'must be a function that answers the options');
   }
   if (options.global !== undefined) checkGlobal(options.global);
+  for (const name of ['imports', 'inject'] as const) {
+    const list: unknown = options[name];
+    if (list !== undefined && !Array.isArray(list)) throw invalidArgument(name, list, 'must be a list');
+  }
 }
 
 function checkGlobal(global: unknown): boolean {

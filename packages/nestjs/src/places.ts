@@ -3,6 +3,7 @@
  * instantiated and no getter is run. Of a provider whose instances come and go (request-scoped, transient) the prototype
  * stands for all of them.
  */
+import { types } from 'node:util';
 import { type GuardedMethod, guardedMethods } from '@guard/core';
 import type { DiscoveryService } from '@nestjs/core';
 import { overriddenOf } from './overrides.js';
@@ -50,16 +51,31 @@ export function isFactory({ inject }: Wrapper): boolean {
   return inject !== undefined && inject !== null;
 }
 
+/** What a person knows the method by. */
+export function called({ className }: Pick<Place, 'className'>, method: GuardedMethod): string {
+  return `${className}.${String(method.key)}`;
+}
+
 function placeOf(wrapper: Wrapper): Place | undefined {
   const scope = scopeOf(wrapper);
   const target = scope === 'singleton' ? (wrapper.instance as unknown) : prototypeOf(wrapper);
   if (typeof target !== 'object' || target === null) return undefined;
-  const methods = guardedMethods(target);
-  const overridden = overriddenOf(target);
+  const methods = look(target, guardedMethods);
+  const overridden = look(target, overriddenOf);
   if (methods.length === 0 && overridden.length === 0) return undefined;
   const type = target.constructor;
   const moduleName = wrapper.host?.name ?? 'unknown module';
   return { wrapper, target, type, className: type.name, moduleName, scope, methods, overridden };
+}
+
+/** A proxy may throw at whoever looks at it, and is passed by then. */
+function look<T>(target: object, find: (at: object) => readonly T[]): readonly T[] {
+  try {
+    return find(target);
+  } catch (error) {
+    if (types.isProxy(target)) return [];
+    throw error;
+  }
 }
 
 /** What a factory makes is not known before it has made it. */

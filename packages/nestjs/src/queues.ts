@@ -4,8 +4,7 @@
  */
 import type { LoggerService } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
-
-const PROCESSOR = 'bullmq:processor_metadata';
+import { PROCESSOR } from './metadata.js';
 
 /** What is used of a class that extends `WorkerHost`. */
 interface Processor {

@@ -16,6 +16,8 @@ const BRAND = Symbol.for('@guard/nestjs/registration@1');
 /** Under this symbol, options may carry what stands before the guard: tests switch it off, or listen. */
 export const AROUND = Symbol.for('@guard/nestjs/around');
 
+const MEMORY = 'memory';
+
 /** Options that `GuardTestingModule` makes. */
 export interface AroundOptions extends GuardModuleOptions {
   readonly [AROUND]?: (guard: Guard) => Guard;
@@ -36,6 +38,7 @@ export class GuardRegistration {
     given: AroundOptions,
   ) {
     if (typeof given !== 'object' || (given as unknown) === null) throw noOptions(name, given);
+    checkAnswered(given);
     const { start = true, [AROUND]: around, ...options } = given;
     this.options = options;
     const guard = createGuard(options);
@@ -47,6 +50,15 @@ export class GuardRegistration {
   /** Whether there is a store for runs. */
   get hasRuns(): boolean {
     return this.options.runs !== undefined || this.options.state !== undefined;
+  }
+
+  /**
+   * What keeps the runs, so that two guards of one store can be told: its name, which has its address; of one in memory,
+   * which has none, the store itself.
+   */
+  get store(): unknown {
+    const store = this.options.runs ?? this.options.state;
+    return store === undefined || store.name === MEMORY ? store : store.name;
   }
 
   /** The tasks that this node is started for; `undefined`: all of them. */
@@ -77,11 +89,28 @@ function noOptions(name: string, given: unknown): GuardError {
   return invalidArgument(factory, given, 'must be the options of a guard');
 }
 
+/** How a guard is found has to be known before a factory can be asked. */
+function checkAnswered(given: AroundOptions): void {
+  for (const name of ['name', 'global'] as const) {
+    if (name in given)
+      throw invalidArgument(name, (given as { readonly [N in typeof name]?: unknown })[name], BESIDE);
+  }
+}
+
+const BESIDE = 'belongs beside useFactory, in the options of forRootAsync';
+
 function startsOf(start: unknown): 'here' | 'idle' | 'elsewhere' | 'nowhere' {
   if (start === 'elsewhere') return 'elsewhere';
   if (typeof start === 'boolean') return start ? 'here' : 'nowhere';
   if (typeof start === 'object' && start !== null) {
-    return (start as StartOptions).tasks?.length === 0 ? 'idle' : 'here';
+    const { tasks } = start as { readonly tasks?: unknown };
+    if (tasks !== undefined && !isNames(tasks))
+      throw invalidArgument('start.tasks', tasks, 'must be a list of task names');
+    return tasks?.length === 0 ? 'idle' : 'here';
   }
   throw invalidArgument('start', start, `must be true, false, 'elsewhere' or the options of guard.start`);
+}
+
+function isNames(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }

@@ -1,9 +1,9 @@
 /** What is guarded, and how: for the log at boot, for tests, and for whoever asks. */
 import { besideOf, type Beside, type GuardedMethod, problemBeside } from '@guard/core';
 import { Injectable } from '@nestjs/common';
-import { called, canRunAgain, nameIn } from './checks.js';
-import { isDisabled, optionsOf } from './metadata.js';
-import type { Place, Scope } from './places.js';
+import { canRunAgain, nameIn } from './checks.js';
+import { isDisabled, optionsOf, type Timer, timeoutMsOf, timersOn } from './metadata.js';
+import { called, type Place, type Scope } from './places.js';
 import { guardNameOf } from './tokens.js';
 
 /** One decorated method of a provider or controller. */
@@ -16,7 +16,7 @@ export interface GuardedPlace {
   readonly kind: 'single-run' | 'locked';
   /** The task's name, or the lock's where its decorator gives no key. */
   readonly name: string;
-  /** When it is due by itself, or is called by `@Cron` or `@Interval`; `undefined`: when somebody calls it. */
+  /** When it is due by itself, or is called by `@Cron` and its like; `undefined`: when somebody calls it. */
   readonly schedule: string | undefined;
   /** What names the run. */
   readonly runKey: string | undefined;
@@ -53,12 +53,12 @@ export class GuardReport {
   }
 }
 
-/** An entry for each decorated method. */
-export function entriesOf(places: readonly Place[]): GuardedPlace[] {
-  return places.flatMap((place) => place.methods.map((method) => entryOf(place, method)));
+/** An entry for each decorated method; `off` are the timers that nothing follows in this process. */
+export function entriesOf(places: readonly Place[], off: readonly Timer[]): GuardedPlace[] {
+  return places.flatMap((place) => place.methods.map((method) => entryOf(place, method, off)));
 }
 
-function entryOf(place: Place, method: GuardedMethod): GuardedPlace {
+function entryOf(place: Place, method: GuardedMethod, off: readonly Timer[]): GuardedPlace {
   const name = nameIn(place, method);
   // Only a run is named by it: whatever else stands there does not have to be something that Guard can follow.
   const beside =
@@ -69,7 +69,7 @@ function entryOf(place: Place, method: GuardedMethod): GuardedPlace {
     method: called(place, method),
     kind: method.kind,
     name,
-    schedule: scheduleText(method, beside, isDisabled(method, place.target)),
+    schedule: ownSchedule(method) ?? timerText(place, method, beside, off),
     runKey: method.kind === 'single-run' ? runKeyText(method, beside) : undefined,
     lock: lockText(method, name, beside),
     scope: place.scope,
@@ -77,18 +77,26 @@ function entryOf(place: Place, method: GuardedMethod): GuardedPlace {
   };
 }
 
-function scheduleText(
-  method: GuardedMethod,
-  beside: Beside | undefined,
-  disabled: boolean,
-): string | undefined {
+function ownSchedule(method: GuardedMethod): string | undefined {
   const { cron, every, timeZone } = optionsOf(method);
   if (cron !== undefined) return `cron ${cron} (${timeZone ?? 'UTC'})`;
-  if (every !== undefined) return `every ${every}`;
-  const off = disabled ? ', disabled' : '';
-  if (beside?.cron !== undefined) return `@Cron ${beside.cron} (${beside.timeZone ?? 'UTC'})${off}`;
-  if (beside?.every !== undefined) return `@Interval ${beside.every} ms`;
-  return beside?.key === undefined ? undefined : `@Cron at ${String(beside.key)}${off}`;
+  return every === undefined ? undefined : `every ${every}`;
+}
+
+/** The timer of @nestjs/schedule, and whether it stands still. */
+function timerText(
+  { target }: Place,
+  method: GuardedMethod,
+  beside: Beside | undefined,
+  off: readonly Timer[],
+): string | undefined {
+  const isOff = timersOn(method, target).some((timer) => off.includes(timer));
+  const still = `${isDisabled(method, target) ? ', disabled' : ''}${isOff ? ', switched off in this process' : ''}`;
+  if (beside?.cron !== undefined) return `@Cron ${beside.cron} (${beside.timeZone ?? 'UTC'})${still}`;
+  if (beside?.every !== undefined) return `@Interval ${beside.every} ms${still}`;
+  if (beside?.key !== undefined) return `@Cron at ${String(beside.key)}${still}`;
+  const timeoutMs = timeoutMsOf(method, target);
+  return timeoutMs === undefined ? undefined : `@Timeout ${timeoutMs} ms${still}`;
 }
 
 function runKeyText(method: GuardedMethod, beside: Beside | undefined): string {

@@ -5,6 +5,7 @@
 import { GuardError } from '@guard/core';
 import type { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
+import type { Timer } from './metadata.js';
 
 /** What is used of it. */
 interface SchedulerRegistry {
@@ -19,6 +20,29 @@ interface SchedulerRegistry {
 /** Whether the application imports `ScheduleModule`: without it `@Cron` and its like do nothing. */
 export function hasScheduler(discovery: DiscoveryService): boolean {
   return schedulersOf(discovery).length > 0;
+}
+
+const OPTIONS = 'SCHEDULE_MODULE_OPTIONS';
+
+/** The decorators that no `ScheduleModule` of the application follows: switched off by its options, in this process. */
+export function switchedOff(discovery: DiscoveryService): readonly Timer[] {
+  const options = discovery
+    .getProviders()
+    .filter(({ token }) => token === OPTIONS)
+    .map(({ instance }) => instance as ScheduleOptions | null | undefined);
+  if (options.length === 0) return [];
+  const isOff = (name: keyof ScheduleOptions): boolean => options.every((one) => one?.[name] !== true);
+  return [
+    ...(isOff('cronJobs') ? (['@Cron'] as const) : []),
+    ...(isOff('intervals') ? (['@Interval'] as const) : []),
+    ...(isOff('timeouts') ? (['@Timeout'] as const) : []),
+  ];
+}
+
+interface ScheduleOptions {
+  readonly cronJobs?: boolean;
+  readonly intervals?: boolean;
+  readonly timeouts?: boolean;
 }
 
 /**

@@ -3,8 +3,10 @@
  * or switched off, so that decorated methods are plain methods.
  */
 import {
+  type Clock,
   type Guard,
   type GuardEvents,
+  invalidArgument,
   memoryLocks,
   memoryState,
   type RunOptions,
@@ -104,6 +106,11 @@ export class GuardTestingModule {
    */
   static options(options: GuardTestingOptions = {}): GuardModuleOptions {
     const { recorder, off = false, clock = systemClock, ...given } = options;
+    if (typeof off !== 'boolean') throw invalidArgument('off', off, 'must be true or false');
+    if (recorder !== undefined && typeof (recorder as Partial<GuardRecorder>)?.listenTo !== 'function')
+      throw invalidArgument('recorder', recorder, 'must be a GuardRecorder');
+    if (typeof (clock as Partial<Clock>)?.now !== 'function')
+      throw invalidArgument('clock', clock, 'must be a clock, such as a VirtualClock');
     const around = (guard: Guard): Guard => {
       recorder?.listenTo(guard);
       return off ? switchedOff(guard) : guard;
@@ -125,8 +132,8 @@ function switchedOff(guard: Guard): Guard {
   const alone = (key: unknown): string => `${String(key)} ${systemRandom.id()}`;
   const run = (task: string, ...rest: readonly unknown[]): unknown => {
     const [options, work] = rest.length > 1 ? rest : [{}, rest[0]];
-    const { input } = options as RunOptions;
-    const kept = { key: alone('off'), ...(input === undefined ? {} : { input }) };
+    const { input, key = 'off' } = options as RunOptions;
+    const kept = { key: alone(key), ...(input === undefined ? {} : { input }) };
     return guard.run(task, kept, work as () => unknown);
   };
   const withLock = (key: unknown, ...rest: readonly unknown[]): unknown =>

@@ -2,6 +2,7 @@
  * Under which tokens guards are found in the container, and the decorators that name one. Tokens are global symbols, so
  * that the ESM and the CommonJS build of this package find each other's guards in one application.
  */
+import { GuardError } from '@guard/core';
 import { Inject, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { checkName } from './options.js';
@@ -37,7 +38,22 @@ export function InjectGuard(name: string = DEFAULT_GUARD_NAME): ParameterDecorat
  * registered without a name. It has nothing to do with route guards.
  */
 export function GuardedBy(name: string): ClassDecorator {
-  return SetMetadata(GUARDED_BY, checkName(name));
+  const mark = SetMetadata(GUARDED_BY, checkName(name));
+  // Compilers that check no types let it stand on a method too, where nothing would look for it.
+  const decorate = (type: unknown, place?: unknown): void => {
+    const isClass =
+      typeof place === 'object' ? (place as { kind?: unknown }).kind === 'class' : place === undefined;
+    if (typeof type !== 'function' || !isClass) throw misplaced(name);
+    mark(type);
+  };
+  return decorate;
+}
+
+function misplaced(name: string): GuardError {
+  return new GuardError(
+    'invalid-argument',
+    `@GuardedBy('${name}') stands on classes only; a method names a guard by the option 'guard' of its decorator`,
+  );
 }
 
 /** The name of the guard that serves a class. */

@@ -333,6 +333,14 @@ test('providers that are odd are passed by, and no getter is run', async () => {
     { constructor: 'text' },
     { constructor: null },
     () => 1,
+    new Proxy(
+      {},
+      {
+        getOwnPropertyDescriptor: () => {
+          throw new Error('a proxy was looked into');
+        },
+      },
+    ),
   ];
   const app = await started({
     imports: [guard()],
