@@ -1,8 +1,9 @@
 // What can be said on the command line. Whatever is not known is refused before anything is installed, built or started,
-// so this file uses nothing but Node.
+// so this file, and what it imports, uses nothing but Node.
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readReport } from './report/read.mjs';
 
 export const BACKENDS = ['memory', 'sqlite', 'postgres', 'mariadb', 'redis', 'etcd', 'etcd-cluster'];
 export const SCENARIO_NAMES = ['uncontended', 'throughput', 'contention', 'expiry', 'hold', 'run', 'start'];
@@ -46,8 +47,9 @@ export function optionsOrEnd(args) {
 
 function parsed(args) {
   const name = { type: 'string' };
-  const { values } = parseArgs({
+  const { values, tokens } = parseArgs({
     args,
+    tokens: true,
     options: {
       ...{ quick: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
       ...{ only: name, backend: name, contender: name, json: name, html: name, compare: name },
@@ -55,16 +57,31 @@ function parsed(args) {
     },
   });
   if (values.help) return { usage: USAGE };
+  once(tokens);
   for (const option of ['json', 'html']) writable(option, values[option]);
-  if (values.compare !== undefined && !existsSync(values.compare))
-    throw new Error(`--compare: there is no file '${values.compare}'`);
+  if (values.json !== undefined && values.html !== undefined && resolve(values.json) === resolve(values.html))
+    throw new Error(`--json and --html: both are '${values.json}'`);
+  if (values.compare !== undefined) readReport(values.compare);
   return {
     ...values,
     backends: chosen('backend', values.backend, BACKENDS),
     scenarios: chosen('only', values.only, SCENARIO_NAMES),
-    contenders: values.contender?.split(','),
+    contenders: namesIn('contender', values.contender),
     seed: seedOf(values.seed),
   };
+}
+
+/** The last of them would win, and nothing would say so. */
+function once(tokens) {
+  const names = tokens.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw new Error(`--${twice} is given twice; several names stand in one, as A,B`);
+}
+
+function namesIn(option, text) {
+  const names = text?.split(',');
+  if (names?.includes('')) throw new Error(`--${option}: a name is empty in '${text}'`);
+  return names && [...new Set(names)];
 }
 
 function chosen(option, text, known) {
@@ -84,6 +101,7 @@ function seedOf(text) {
 /** A report of an hour should not be lost to a folder that is not there. */
 function writable(option, file) {
   if (file === undefined) return;
+  if (file === '') throw new Error(`--${option} takes the name of a file`);
   const there = existsSync(file);
   if (there && statSync(file).isDirectory()) throw new Error(`--${option}: '${file}' is a folder`);
   try {

@@ -30,7 +30,14 @@ export async function planOf({ backends, scenarios, contenders, quick }) {
         expectedMs,
       });
   }
-  if (unknown.size > 0) throw new Error(`--contender: no such backend has ${[...unknown].join(', ')}`);
+  if (unknown.size > 0)
+    throw new Error(
+      `--contender: none of these backends has ${[...unknown].join(', ')}: ${backends.join(', ')}`,
+    );
+  if (stages.length === 0)
+    throw new Error(
+      `nothing is played: no ${scenarios.join(', ')} on ${backends.join(', ')} with these contenders`,
+    );
   return stages;
 }
 

@@ -24,6 +24,7 @@ export const METRICS = {
   server_cpu_pct: { unit: '%', better: 'less' },
   server_us_per_pair: { unit: 'us', better: 'less' },
   bytes_per_lock: { unit: 'B', better: 'less' },
+  locks_lost: { unit: 'count', better: 'less' },
   run_p50_ms: { unit: 'ms', better: 'less' },
   runs_per_s: { unit: '1/s', better: 'more' },
   trips_per_run: { unit: 'count', better: 'less' },
@@ -61,14 +62,16 @@ export function faultsIn({ machine, versions, seed, rows }) {
   const faults = [];
   if (typeof machine !== 'object' || typeof versions !== 'object' || !Number.isInteger(seed))
     faults.push('machine, versions or seed is missing');
-  for (const each of rows ?? [{}]) {
+  for (const one of rows ?? [{}]) {
+    const each = one ?? {};
     const texts = ['scenario', 'backend', 'contender', 'metric', 'unit'].every(
       (field) => typeof each[field] === 'string' && each[field] !== '',
     );
     const numbers = ['value', 'n', 'min', 'max'].every((field) => Number.isFinite(each[field]));
     const ordered = each.min <= each.value && each.value <= each.max && each.n >= 1;
-    if (!texts || !numbers || !ordered || typeof each.params !== 'object' || !(each.metric in METRICS))
-      faults.push(`not a row: ${JSON.stringify(each)}`);
+    const hasParams = typeof each.params === 'object' && each.params !== null;
+    if (!texts || !numbers || !ordered || !hasParams || !Object.hasOwn(METRICS, each.metric))
+      faults.push(`not a row: ${JSON.stringify(one)}`);
   }
   return faults;
 }

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
 const PROGRAM = join(__dirname, '../../scripts/bench.mjs');
+const MANIFEST = join(__dirname, '../../package.json');
 
 function bench(...args: string[]): { code: number | null; out: string; err: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { encoding: 'utf8' });
@@ -24,6 +25,14 @@ it.each([
   [['--json', 'no-such-folder/out.json'], "--json: 'no-such-folder/out.json' cannot be written"],
   [['--html', __dirname], `--html: '${__dirname}' is a folder`],
   [['--compare', 'no-such.json'], "--compare: there is no file 'no-such.json'"],
+  [['--compare', __dirname], `--compare: '${__dirname}' cannot be read: `],
+  [['--compare', __filename], `--compare: '${__filename}' cannot be read: `],
+  [['--compare', MANIFEST], `--compare: '${MANIFEST}' is no report: it has no rows`],
+  [['--compare', ''], "--compare: there is no file ''"],
+  [['--json', ''], '--json takes the name of a file'],
+  [['--json', 'out', '--html', './out'], "--json and --html: both are 'out'"],
+  [['--backend', 'redis', '--backend', 'etcd'], '--backend is given twice; several names stand in one'],
+  [['--contender', 'guard,'], "--contender: a name is empty in 'guard,'"],
   [['--fast'], "Unknown option '--fast'"],
 ])('%p is refused with its reason, the usage and exit code 2', (args, reason) => {
   const { code, out, err } = bench(...args);

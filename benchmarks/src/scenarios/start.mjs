@@ -45,7 +45,7 @@ const PEERS = {
 };
 
 export const start = {
-  fits: () => true,
+  fits: (view) => Object.keys(packagesOf(view)).length > 0,
   expectedMs: (view) =>
     Object.values(packagesOf(view)).reduce(
       (sum, each) => sum + view.bounds.start.rounds * eachMs(each),
