@@ -3,6 +3,9 @@
 import { join } from 'node:path';
 import { startWorker } from '@guard/testing';
 
+/** Longer than what it was asked to do takes, and it does not answer any more. */
+const ANSWER_MS = 60_000;
+const END_MS = 5_000;
 const WORKER = join(import.meta.dirname, 'worker.mjs');
 
 export class ContenderProcess {
@@ -12,8 +15,10 @@ export class ContenderProcess {
   #calls = new Map();
   #lastId = 0;
   #dead;
+  #name;
 
   constructor({ module, set = 'contenders', contender, address }) {
+    this.#name = contender;
     this.#worker = startWorker(WORKER, {
       input: { module, set, contender, address },
       // For the memory that a lock takes.
@@ -31,13 +36,20 @@ export class ContenderProcess {
     return this.#dead;
   }
 
-  call(verb, args = {}) {
-    if (this.#dead !== undefined) return Promise.reject(new Error(this.#dead));
+  /** What it answers. Who says nothing for `limitMs` is killed, for libraries wait without an end for a server that is gone. */
+  async call(verb, args = {}, limitMs = limitOf(args)) {
+    if (this.#dead !== undefined) throw new Error(this.#dead);
     this.#lastId += 1;
     const id = this.#lastId;
     const answered = new Promise((resolve, reject) => this.#calls.set(id, { resolve, reject }));
     this.#worker.tell({ id, verb, args });
-    return answered;
+    if (limitMs === Infinity) return answered;
+    const timer = setTimeout(() => this.#giveUp(id, verb, limitMs), limitMs);
+    try {
+      return await answered;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   pause() {
@@ -59,7 +71,7 @@ export class ContenderProcess {
 
   async end() {
     if (this.#dead === undefined)
-      await Promise.race([this.call('end').catch(() => undefined), this.#worker.ended]);
+      await Promise.race([this.call('end', {}, END_MS).catch(() => undefined), this.#worker.ended]);
     if (this.#dead === undefined) await this.#worker.kill();
   }
 
@@ -77,12 +89,22 @@ export class ContenderProcess {
     }
   }
 
+  #giveUp(id, verb, limitMs) {
+    this.#settle({ id, error: `${this.#name} did not answer '${verb}' within ${limitMs / 1_000} s` });
+    void this.#worker.kill();
+  }
+
   #settle({ id, value, error }) {
     const call = this.#calls.get(id);
     this.#calls.delete(id);
     if (error === undefined) call?.resolve(value);
     else call?.reject(new Error(error));
   }
+}
+
+/** What lasts as long as it is told, and then as long as it has to. */
+function limitOf({ forMs = 0 }) {
+  return ANSWER_MS + (Number.isFinite(forMs) ? forMs : ANSWER_MS);
 }
 
 function firstLines(text) {

@@ -1,10 +1,13 @@
 // One backend with its server and the scenarios on it, as a process of its own: under the Node that its peers need, and
 // with nothing else in it that could cost time. What it finds goes to the process that started it.
+import { setTimeout as pause } from 'node:timers/promises';
 import { loadBackend } from './backends/load.mjs';
 import { boundsOf } from './bounds.mjs';
 import { Processes } from './processes.mjs';
 import { faultsIn, rowsOf } from './rows.mjs';
 import { SCENARIOS } from './scenarios.mjs';
+
+const LOOK_EVERY_MS = 500;
 
 /** What a scenario sees. */
 export class Stage {
@@ -68,22 +71,46 @@ export async function playStage({ backend: name, scenarios, quick, seed, only },
   const { backend, ...players } = await loadBackend(name, only);
   const bounds = boundsOf(quick, backend);
   const server = await backend.startServer();
+  say({ versions: { [`node of ${name}`]: process.versions.node, [`server of ${name}`]: server.version } });
   const stage = new Stage({ backend, ...players, server, bounds, seed, say });
+  let over = false;
+  const pids = server.pids().filter((pid) => pid !== undefined);
+  const death = deathOf(pids, () => over);
+  death.catch(() => undefined);
   try {
     for (const scenario of scenarios) {
       say({ scenario });
       try {
-        await SCENARIOS[scenario].play(stage);
+        await Promise.race([SCENARIOS[scenario].play(stage), death]);
       } catch (error) {
-        // The others are played all the same.
         say({ failure: `${name}, ${scenario}: ${error?.stack ?? error}` });
+        // The others are played all the same, where there is something to play them on.
+        if (!pids.every(isAlive)) break;
         await stage.processes.end();
       }
     }
   } finally {
+    over = true;
     await stage.processes.end();
     await server.close();
   }
   const faults = faultsIn({ machine: {}, versions: {}, seed, rows: stage.rows });
   if (faults.length > 0) throw new Error(faults.join('\n'));
+}
+
+/** Rejects when the server of the stage is gone: libraries wait for it without an end, and nobody needs to wait for them. */
+async function deathOf(pids, isOver) {
+  while (!isOver()) {
+    if (!pids.every(isAlive)) throw new Error('the server died');
+    await pause(LOOK_EVERY_MS, undefined, { ref: false });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Of somebody else, and alive.
+    return error.code === 'EPERM';
+  }
 }

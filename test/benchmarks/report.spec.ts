@@ -148,14 +148,26 @@ it('a run compares with an old report what moved beyond its spread', async () =>
       row.contender === 'guard' && row.metric === 'pair_p50_ms' ? times(row, 1_000) : spread(row);
     writeFileSync(old, JSON.stringify({ ...report, rows: report.rows.map(slower) }));
     const said = await node('run.mjs', ...quick, '--compare', old);
-    expect(said).toContain('compared with the old report: 1 numbers moved beyond their spread');
-    expect(said).toMatch(/ {2}better uncontended, memory, guard, pair_p50_ms, concurrency 1: .* beside raw /);
     writeFileSync(old, JSON.stringify({ ...report, rows: [{ scenario: 'uncontended' }] }));
-    await expect(node('run.mjs', ...quick, '--compare', old)).rejects.toThrow('not a row');
+    await expect(node('run.mjs', ...quick, '--compare', old)).rejects.toThrow(/is no report: not a row/);
+    expect(said).toMatch(/compared with the old report: 1 of (\d+) numbers moved beyond their spread\n/);
+    expect(said).toMatch(/ {2}better uncontended, memory, guard, pair_p50_ms, concurrency 1: .* beside raw /);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }, 120_000);
+
+it('a run in which nothing could be played is refused, and names what no backend has', async () => {
+  await expect(node('run.mjs', '--backend', 'memory', '--only', 'expiry')).rejects.toThrow(
+    'nothing is played: no expiry on memory',
+  );
+  await expect(
+    node('run.mjs', '--backend', 'memory', '--only', 'contention', '--contender', 'raw'),
+  ).rejects.toThrow('nothing is played: no contention on memory');
+  await expect(node('run.mjs', '--backend', 'memory', '--contender', 'bullmq')).rejects.toThrow(
+    'none of these backends has bullmq',
+  );
+});
 
 function times(row: Row, factor: number): Row {
   const { value, min, max, rounds } = row as unknown as Record<'value' | 'min' | 'max', number> & {

@@ -70,11 +70,17 @@ async function startServer() {
   const calls = async () => Number((await admin.query(COUNT)).rows[0].calls);
   const { host, port, user, password, database } = server;
   let redis;
+  let countRedis;
   return {
     address: { url: server.url },
     /** For locks on another backend than the runs. */
     addressForRuns: async () => {
-      redis ??= await startRedis({ appendOnly: false });
+      if (redis === undefined) {
+        const { connect: connectRedis, startCount } = await import('./redis.mjs');
+        redis = await startRedis({ appendOnly: false });
+        const client = connectRedis(redis);
+        countRedis = () => startCount(redis, client);
+      }
       return { url: server.url, redis: { host: redis.host, port: redis.port } };
     },
     control: server,
@@ -84,7 +90,11 @@ async function startServer() {
     through: (proxyPort) => ({ url: `postgres://${user}:${password}@127.0.0.1:${proxyPort}/${database}` }),
     startCount: async () => {
       const before = await calls();
-      return async () => ({ operations: (await calls()) - before });
+      const stopRedis = await countRedis?.();
+      return async () => {
+        const elsewhere = (await stopRedis?.())?.operations ?? 0;
+        return { operations: (await calls()) - before + elsewhere };
+      };
     },
     floorMs: () => notifyFloor(server.url),
     close: async () => {

@@ -97,7 +97,7 @@ async function startGroup(nodes) {
 }
 
 /** What the server itself says that it carries out: commands of clients, and messages that clients or scripts publish. */
-async function startCount({ host, port }, admin) {
+export async function startCount({ host, port }, admin) {
   const total = { operations: 0, pushes: 0 };
   // The server tells everything from the moment of its answer, which ioredis does not expect on one connection.
   const ear = connectSocket({ host, port });

@@ -51,6 +51,9 @@ export const runners = {
 async function startServer() {
   const { default: Database } = await import('better-sqlite3');
   const folder = mkdtempSync(join(tmpdir(), 'guard-bench-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  // Also where the run is broken off.
+  process.once('exit', remove);
   inWal(
     new Database(join(folder, 'raw.sqlite')),
     'CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, until INTEGER) WITHOUT ROWID',
@@ -62,7 +65,7 @@ async function startServer() {
   return {
     address: { folder },
     pids: () => [],
-    close: async () => rmSync(folder, { recursive: true }),
+    close: async () => remove(),
   };
 }
 

@@ -25,7 +25,9 @@ export class Progress {
     this.#doneMs += ms;
     if (this.elapsedMs - this.#shown < (this.#out.isTTY ? 200 : LINE_EVERY_MS)) return;
     this.#shown = this.elapsedMs;
-    const line = progressLine(this.#doneMs / this.#expectedMs, this.elapsedMs, what);
+    // A line that the terminal breaks would stay where it is, and the next one come below it.
+    const room = this.#out.isTTY ? (this.#out.columns || 80) - 1 : Infinity;
+    const line = progressLine(this.#doneMs / this.#expectedMs, this.elapsedMs, what, room);
     this.#out.write(this.#out.isTTY ? `\r${line}\x1b[K` : `${line}\n`);
   }
 
@@ -38,11 +40,20 @@ export class Progress {
   }
 }
 
-/** One line; nobody knows how long the rest takes before anything is done. */
-export function progressLine(share, elapsedMs, what) {
+/** One line of at most `room` characters; nobody knows how long the rest takes before anything is done. */
+export function progressLine(share, elapsedMs, what, room = Infinity) {
   const part = Math.min(1, Math.max(0, share));
-  const full = Math.round(part * WIDTH);
-  const bar = `${'█'.repeat(full)}${'░'.repeat(WIDTH - full)}`;
-  const left = part > 0 ? `${Math.ceil(((elapsedMs / part) * (1 - part)) / 1_000)} s left` : 'starting';
-  return `${bar} ${String(Math.round(part * 100)).padStart(3)} %  ${left}  ${what}`;
+  const left = part > 0 ? `${spanText((elapsedMs / part) * (1 - part))} left` : 'starting';
+  const text = ` ${String(Math.round(part * 100)).padStart(3)} %  ${left}  ${what}`;
+  const width = Math.max(0, Math.min(WIDTH, room - text.length));
+  const full = Math.round(part * width);
+  return `${'█'.repeat(full)}${'░'.repeat(width - full)}${text}`.slice(
+    0,
+    room === Infinity ? undefined : room,
+  );
+}
+
+function spanText(ms) {
+  const seconds = Math.ceil(ms / 1_000);
+  return seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
 }

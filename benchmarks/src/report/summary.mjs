@@ -23,7 +23,7 @@ export function printSummary(report) {
     what,
     short(guard.value),
     raw === undefined ? '-' : `${short(raw.value)} (${times(raw)})`,
-    best === undefined ? '-' : `${short(best.value)} (${times(best)}) ${best.contender}`,
+    best === undefined ? '-' : `${short(best.value)} (${times(best)}) ${best.contender}${wrongs(best)}`,
   ]);
   const widths = [0, 1, 2].map((n) => Math.max(...columns.map((line) => line[n].length)));
   for (const [what, guard, raw, best] of columns)
@@ -37,6 +37,11 @@ function times(row) {
   return Number.isFinite(row.times) ? `${row.times.toFixed(2)} x` : 'guard has none';
 }
 
+/** The best of something may have been so by doing something else wrong. */
+function wrongs({ violations }) {
+  return violations === 0 ? '' : `, with ${violations} violations`;
+}
+
 /** `{ what, guard, raw?, best? }` of each scenario and case. */
 export function summaryOf({ rows }) {
   const lines = [];
@@ -47,6 +52,9 @@ export function summaryOf({ rows }) {
           const line = lineOf(
             own.filter((row) => row.backend === backend),
             metric,
+            cases(rowsWhere(rows, { scenario, backend, metric: 'violations' })).find(
+              (each) => each.text === paramsText(params),
+            )?.rows,
           );
           if (line !== undefined)
             lines.push({
@@ -60,11 +68,16 @@ export function summaryOf({ rows }) {
   return lines;
 }
 
-function lineOf(rows, metric) {
+function lineOf(rows, metric, violations = []) {
   const guard = rows.find(({ contender }) => contender === 'guard');
   if (guard === undefined) return undefined;
   const less = METRICS[metric].better === 'less';
-  const beside = (row) => row && { ...row, times: less ? timesOf(row, guard) : timesOf(guard, row) };
+  const beside = (row) =>
+    row && {
+      ...row,
+      times: less ? timesOf(row, guard) : timesOf(guard, row),
+      violations: violations.find(({ contender }) => contender === row.contender)?.max ?? 0,
+    };
   const peers = rows.filter(({ contender }) => !NO_PEER(contender));
   const [best] = peers.sort((a, b) => (less ? a.value - b.value : b.value - a.value));
   return { guard, raw: beside(rows.find(({ contender }) => contender === 'raw')), best: beside(best) };

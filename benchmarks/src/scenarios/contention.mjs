@@ -3,7 +3,7 @@
 // release lets others have a turn: without it, a releaser that takes its own lock again looks as good as a fair queue.
 import { setTimeout as pause } from 'node:timers/promises';
 import { playRounds } from '../rounds.mjs';
-import { percentile } from '../rows.mjs';
+import { judge } from '../hand-overs.mjs';
 import { namesOf } from '../stage.mjs';
 import { machineMs } from '../workloads/contend.mjs';
 
@@ -21,7 +21,7 @@ const RAMP = 0.3;
 const LINE_MS = 150;
 
 export const contention = {
-  fits: () => true,
+  fits: (view) => namesOf(view, SCENARIO, ({ waits }) => waits).length > 0,
   expectedMs: (view) =>
     casesOf(view).reduce((sum, each) => {
       const names = namesOf(view, SCENARIO, ({ waits }) => waits);
@@ -51,7 +51,10 @@ async function playCase(stage, { forMs: wholeMs, ...params }) {
   const kept = {};
   const counts = {};
   const floors = [];
-  await Promise.all(names.map((name) => (params.processes <= KEEP ? open(stage, name, params) : undefined)));
+  // Who cannot be opened falls out in its turn.
+  await Promise.allSettled(
+    names.map((name) => (params.processes <= KEEP ? open(stage, name, params) : undefined)),
+  );
   stage.tick(names.length * params.processes * START_MS);
   const samples = await playRounds({
     names,
@@ -64,21 +67,26 @@ async function playCase(stage, { forMs: wholeMs, ...params }) {
       const window = { startAt, endAt: startAt + forMs };
       // When every client has done what it does but once.
       const counting = round === rounds - 1 ? countWithin(stage.server, window) : undefined;
-      const { holds, waiting } = await playOnce(stage, processes, { ...params, ...window, forMs });
-      const counted = await counting;
+      const [{ holds, waiting, failures }, counted] = await Promise.all([
+        playOnce(stage, processes, { ...params, ...window, forMs }),
+        counting,
+      ]);
       if (counted !== undefined) counts[name] = perHandover(counted, holds);
       const measuresFloor = stage.server.floorMs !== undefined && round >= 0 && name === names[0];
       if (measuresFloor) floors.push({ floor_ms: await stage.server.floorMs() });
       kept[name] = { holds, startAt };
       if (params.processes > KEEP) await stage.processes.endBeyond(1);
       stage.tick(roundMs({ forMs: wholeMs }, part));
-      return judge(holds, waiting, { ...params, ...window });
+      return judge(holds, waiting, failures, { ...params, ...window });
     },
   });
-  for (const name of names) Object.assign(samples[name][0], counts[name]);
+  for (const [name, counted] of Object.entries(counts)) {
+    if (counted === undefined) stage.note(`${name}, ${SCENARIO}: no hand-over while the server was counted`);
+    Object.assign(samples[name][0], counted);
+  }
   stage.add(SCENARIO, samples, params);
   if (floors.length > 0) stage.add(SCENARIO, { floor: floors }, params);
-  for (const name of names) draw(stage, name, params, kept[name]);
+  for (const name of names) if (kept[name] !== undefined) draw(stage, name, params, kept[name]);
 }
 
 async function open(stage, name, { processes, waiters }) {
@@ -106,7 +114,11 @@ async function playOnce(stage, processes, { waiters, holdMs, thinkMs, startAt, e
     ),
   );
   const holds = parts.flatMap((part) => part.holds).sort((a, b) => a[2] - b[2]);
-  return { holds, waiting: parts.flatMap((part) => part.waiting) };
+  return {
+    holds,
+    waiting: parts.flatMap((part) => part.waiting),
+    failures: parts.flatMap((part) => part.failures),
+  };
 }
 
 /**
@@ -125,42 +137,10 @@ async function countWithin(server, { startAt, endAt }) {
 
 function perHandover({ operations, pushes, from, to }, holds) {
   const handovers = holds.filter(([, , entered]) => entered >= from && entered < to).length;
-  if (handovers === 0) return {};
+  if (handovers === 0) return undefined;
   return {
     ops_per_handover: operations / handovers,
     ...(pushes === undefined ? {} : { pushes_per_handover: pushes / handovers }),
-  };
-}
-
-/**
- * What the holds of all processes say, in the order of their grants. Whoever still waits at the end counts with what it
- * has waited until then.
- */
-export function judge(holds, waiting, { waiters, startAt, endAt }) {
-  const grants = Array.from({ length: waiters }, () => 0);
-  const gaps = [];
-  let violations = 0;
-  let previous;
-  for (const [waiter, asked, entered, left, token] of holds) {
-    if (entered >= startAt && entered < endAt) grants[waiter] += 1;
-    if (previous !== undefined) {
-      if (entered < previous.left || (token !== undefined && token <= previous.token)) violations += 1;
-      // Nobody was there to take it over: that is no hand-over.
-      if (asked < previous.left && entered >= startAt) gaps.push(Math.max(0, entered - previous.left));
-    }
-    previous = { left: Math.max(left, previous?.left ?? 0), token };
-  }
-  const waits = [
-    ...holds.filter(([, , entered]) => entered >= startAt).map(([, asked, entered]) => entered - asked),
-    ...waiting.map(([, asked]) => Math.max(0, endAt - asked)),
-  ];
-  const total = grants.reduce((sum, count) => sum + count, 0);
-  return {
-    handovers_per_s: (total * 1_000) / (endAt - startAt),
-    ...(gaps.length > 0 ? { gap_p50_ms: percentile(gaps, 0.5), gap_p99_ms: percentile(gaps, 0.99) } : {}),
-    wait_p99_ms: percentile(waits, 0.99),
-    share_min_max: Math.min(...grants) / Math.max(1, ...grants),
-    violations,
   };
 }
 

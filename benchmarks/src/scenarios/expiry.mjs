@@ -4,6 +4,8 @@
 // its own.
 import { startTcpProxy } from '@guard/testing';
 import { namesOf } from '../stage.mjs';
+import { momentOf } from '../moments.mjs';
+import { failedSample } from '../rounds.mjs';
 import { FAULTS } from './faults.mjs';
 import { Scene } from './scene.mjs';
 
@@ -21,7 +23,8 @@ export const expiry = {
   play: async (stage) => {
     await stage.processes.endBeyond(castOf(stage));
     const names = stage.names(SCENARIO, takesPart);
-    await Promise.all(names.map((name) => stage.processes.several(name, castOf(stage))));
+    // Who cannot be opened falls out in its turn.
+    await Promise.allSettled(names.map((name) => stage.processes.several(name, castOf(stage))));
     stage.tick(castOf(stage) * names.length * START_MS);
     const samples = new Map();
     for (let round = 0; round < stage.bounds.expiry.rounds; round += 1) {
@@ -78,39 +81,40 @@ async function playFault(stage, { names, fault, round, samples }) {
     fault.proxied && server.endpoint !== undefined
       ? await startTcpProxy({ target: server.endpoint })
       : undefined;
-  const chance = seeded(stage.seed * 1_000 + round);
+  const { rounds } = stage.bounds.expiry;
+  const moment = momentOf({ seed: stage.seed, round, rounds });
   // A client that knows one server cannot follow a group of them.
   const fitting = names.filter((name) => !fault.several || !stage.contenders[name].oneServer);
   const scenes = fitting.map(
-    (name) => new Scene({ stage, name, fault, terms, server, proxy, round, chance: chance() }),
+    (name) => new Scene({ stage, name, fault, terms, server, proxy, round, moment }),
   );
+  const failures = new Map();
+  // A contender that fails is a result; the others go on.
+  const each = (step) =>
+    Promise.all(
+      scenes
+        .filter((scene) => !failures.has(scene))
+        .map(async (scene) => step(scene).catch((error) => void failures.set(scene, failedSample(error)))),
+    );
   try {
-    await Promise.all(scenes.map((scene) => scene.open()));
-    await Promise.all(scenes.map((scene) => scene.begin()));
+    await each((scene) => scene.open());
+    await each((scene) => scene.begin());
     // What hits the server, or the network, hits all at once.
-    const common = fault.all?.({ server, proxy, terms });
-    await Promise.all(scenes.map((scene) => scene.play(common)));
-    for (const scene of scenes) keep(samples, { fault, terms, scene });
-    if (round === stage.bounds.expiry.rounds - 1) for (const scene of scenes) scene.draw();
+    const common = await fault.all?.({ server, proxy, terms });
+    await each((scene) => scene.play(common));
+    for (const scene of scenes)
+      keep(samples, { fault, terms, name: scene.name, sample: failures.get(scene) ?? scene.result() });
+    if (round === rounds - 1) for (const scene of scenes) if (!failures.has(scene)) scene.draw();
   } finally {
-    await Promise.all(scenes.map((scene) => scene.close()));
+    await Promise.all(scenes.map((scene) => scene.close().catch(() => undefined)));
     await proxy?.close();
     if (server !== stage.server) await server.close();
   }
 }
 
-function keep(samples, { fault, terms, scene }) {
+function keep(samples, { fault, terms, name, sample }) {
   if (!samples.has(fault.name)) samples.set(fault.name, { fault, terms, each: {} });
   const { each } = samples.get(fault.name);
-  each[scene.name] ??= [];
-  each[scene.name].push(scene.result());
-}
-
-/** Where in its renewal period a fault meets a holder: from the seed, in [0, 1). */
-function seeded(seed) {
-  let state = (seed * 2_654_435_761 + 1) >>> 0;
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 0x9e3779b9) >>> 0;
-    return state / 2 ** 32;
-  };
+  each[name] ??= [];
+  each[name].push(sample);
 }

@@ -81,13 +81,15 @@ async function playOne(stage, name, locks, ttlMs) {
     const stop = await (stage.server.startCheapCount ?? stage.server.startCount)?.();
     const busy = await shareOf(holder, stage.server.pids(), ttlMs);
     const counted = await stop?.();
-    if (busy.lost > 0) stage.note(`${name} lost ${busy.lost} of ${locks} locks while it held them`);
+    if (busy.lost > 0)
+      stage.note(`${name} lost ${busy.lost} of ${locks} locks while it held them: its cost is that of fewer`);
     await holder.call('drop');
     return {
       ...(counted === undefined ? {} : { ops_per_s: (counted.operations * 1_000) / busy.ms }),
       client_cpu_pct: Math.max(0, busy.clientPct - idle.clientPct),
       ...(busy.serverPct === undefined ? {} : { server_cpu_pct: busy.serverPct }),
       bytes_per_lock: bytesPerLock,
+      locks_lost: busy.lost,
     };
   } finally {
     // What it holds of the next size is measured in a process that held nothing before.

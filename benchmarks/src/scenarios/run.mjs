@@ -1,6 +1,6 @@
 // Single runs: how long one takes whose work does nothing, how many a process does in a second with 16 at once, and what
 // the servers are asked for each. Queues and workflow engines do the nearest thing; what that is stands in the report.
-import { playRounds } from '../rounds.mjs';
+import { failedSample, playRounds } from '../rounds.mjs';
 import { ContenderProcess } from '../contender-process.mjs';
 
 const SCENARIO = 'run';
@@ -10,20 +10,25 @@ const COUNTED = { forMs: 2_000, maxPairs: 20 };
 const SLACK_MS = 8;
 
 export const run = {
-  fits: (view) => view.runners !== undefined,
+  fits: (view) => Object.keys(view.runners ?? {}).length > 0,
   expectedMs: (view) => {
     const each = START_MS + 2 * (view.bounds.warmMs + view.bounds.run.rounds * sampleMs(view.bounds));
     return Object.keys(view.runners).length * each;
   },
   play: async (stage) => {
-    const names = Object.keys(stage.runners);
+    const names = [];
     const address = (await stage.server.addressForRuns?.()) ?? stage.server.address;
     const module = `./backends/${stage.backend.name}.mjs`;
     const processes = {};
     // One by one: each makes its own tables, and some trip over each other when they do.
-    for (const contender of names) {
+    for (const contender of Object.keys(stage.runners)) {
       processes[contender] = new ContenderProcess({ module, set: 'runners', contender, address });
-      await processes[contender].call('warm');
+      try {
+        await processes[contender].call('warm');
+        names.push(contender);
+      } catch (error) {
+        stage.add(SCENARIO, { [contender]: [failedSample(error)] }, { concurrency: 1 });
+      }
       stage.tick(START_MS);
     }
     for (const name of names)
@@ -54,9 +59,9 @@ async function playCase(stage, names, processes, workers) {
       const sample = await play(name, round < 0 ? { forMs: warmMs } : { forMs, settleMs });
       if (round < 0 && workers === 1) trips[name] = await tripsOf(stage, () => play(name, COUNTED));
       stage.tick(round < 0 ? warmMs : sampleMs(stage.bounds));
-      return workers === 1
-        ? { run_p50_ms: sample.p50, violations: sample.violations, failure: sample.failure }
-        : { runs_per_s: (sample.pairs * 1_000) / sample.ms, failure: sample.failure };
+      const speed =
+        workers === 1 ? { run_p50_ms: sample.p50 } : { runs_per_s: (sample.pairs * 1_000) / sample.ms };
+      return { ...speed, violations: sample.violations, failure: sample.failure };
     },
   });
   for (const [name, value] of Object.entries(trips))

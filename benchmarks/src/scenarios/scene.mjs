@@ -38,16 +38,16 @@ export class Scene {
 
   /** The holder has the lock, the next waits for it, and some part of a renewal period goes by. */
   async begin() {
-    const { stage, fault, terms, round, chance, proxy, server } = this.#parts;
+    const { stage, fault, terms, round, moment, proxy, server } = this.#parts;
     const name = `${fault.name}.${round}`;
     const elsewhere = server === stage.server ? {} : { address: server.address };
     const ask = { name, key: `expiry.${name}`, ttlMs: terms.ttlMs, ...elsewhere };
     const through = proxy === undefined ? {} : { address: server.through(proxy.port) };
     await this.#holder.call('believe', { ...ask, ...through });
     this.#next
-      .call('believe', ask)
+      .call('believe', ask, Infinity)
       .catch((error) => this.#notes.push(`the next: ${error.message.split('\n')[0]}`));
-    await pause(50 + (chance * terms.ttlMs) / 3);
+    await pause(50 + (moment * terms.ttlMs) / 3);
   }
 
   async play(common) {
@@ -55,7 +55,8 @@ export class Scene {
     const name = `${fault.name}.${round}`;
     const entered = this.#entered.next;
     const hit = fault.hit?.({ holder: this.#holder, next: this.#next, entered, terms });
-    this.#when = await (hit ?? common);
+    // Each holder adds to its own.
+    this.#when = { ...((await hit) ?? common) };
     if (fault.keeps) await this.#holder.call('letGo', { name }).catch(() => undefined);
     await Promise.race([entered, pause(fault.keeps ? terms.slackMs + 400 : terms.ttlMs + terms.slackMs)]);
     await pause(WATCH_MS);
