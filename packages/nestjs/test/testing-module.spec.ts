@@ -99,3 +99,15 @@ test('an application that registers its own guard gets another one by overriding
   await expect(two.charge('a')).rejects.toMatchObject({ code: 'run-skipped', reason: 'completed' });
   expect(reached).not.toHaveBeenCalled();
 });
+
+test('time is in the hand of the test under fake timers too, where setImmediate is real', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+  try {
+    const clock = new VirtualClock();
+    const app = await started({ imports: [GuardTestingModule.forRoot({ clock })], providers: [Billing] });
+    await clock.advance(61_000);
+    expect(app.get(Billing).seen).toHaveLength(1);
+  } finally {
+    jest.useRealTimers();
+  }
+});

@@ -1,9 +1,9 @@
 /** Timers of @nestjs/schedule that would not call what they stand on, or not as it looks. */
-import { Locked, SingleRun } from '@guard/core';
-import { GuardReport, GuardTestingModule } from '@guard/nestjs';
+import { currentRun, type Guard, Locked, memoryLocks, memoryState, type Run, SingleRun } from '@guard/core';
+import { GuardModule, GuardReport, GuardTestingModule, InjectGuard } from '@guard/nestjs';
 import type { Provider } from '@nestjs/common';
-import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
-import { bootError, closeAll, started } from './support/app.js';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
+import { bootError, closeAll, started, until } from './support/app.js';
 
 afterEach(closeAll);
 
@@ -76,6 +76,43 @@ describe('[V17] methods that the scheduler does not find', () => {
     expect(await refused(Nightly)).toMatch(
       /Symbol\(settle\) is scheduled by .* no method that a symbol names/,
     );
+  });
+});
+
+describe('[V17] jobs of the SchedulerRegistry', () => {
+  const cron = '* * * * * *';
+
+  test('name their runs by an expression: each instant once, whichever process comes first', async () => {
+    const shared = { locks: memoryLocks(), state: memoryState() };
+    const instants: string[] = [];
+    // As a job that was added at run time does: a method without a decorator of Guard's asks for the run.
+    class Jobs {
+      constructor(@InjectGuard() private readonly guard: Guard) {}
+      @Cron(cron, { timeZone: 'UTC' }) async tick(): Promise<void> {
+        const work = async (run: Run): Promise<void> => void instants.push(run.key);
+        await this.guard.run('import', { cron, timeZone: 'UTC' }, work);
+      }
+    }
+    const replica = (): ReturnType<typeof started> =>
+      started({ imports: [GuardModule.forRoot(shared), ScheduleModule.forRoot()], providers: [Jobs] });
+    await Promise.all([replica(), replica()]);
+    await until(() => instants.length >= 2);
+    expect(instants.every((key) => /^\d{4}-.*\.000Z$/.test(key))).toBe(true);
+    expect(new Set(instants).size).toBe(instants.length);
+  });
+
+  test('a disabled @Cron that is started by hand is guarded as any other', async () => {
+    const instants: unknown[] = [];
+    class Nightly {
+      @SingleRun() @Cron(cron, { name: 'settle', disabled: true }) async settle(): Promise<void> {
+        instants.push(currentRun()?.scheduledFor);
+      }
+    }
+    const shared = GuardModule.forRoot({ locks: memoryLocks(), state: memoryState() });
+    const app = await started({ imports: [shared, ScheduleModule.forRoot()], providers: [Nightly] });
+    app.get(SchedulerRegistry).getCronJob('settle').start();
+    await until(() => instants.length > 0);
+    expect(instants[0]).toBeInstanceOf(Date);
   });
 });
 
