@@ -1,6 +1,6 @@
 // The charts of a report, each from rows or from what a scenario drew beside them.
 import { cases, contendersOf, paramsText, rowsWhere, short } from './look.mjs';
-import { colourOf, figure, legend, mark, plot, svg, WIDTH } from './svg.mjs';
+import { colourOf, escape, figure, legend, mark, plot, svg, WIDTH } from './svg.mjs';
 
 /** All charts of a backend, in the order in which they are read. */
 export function chartsOf({ rows, series }, backend) {
@@ -103,7 +103,8 @@ function handoverLines(text, strips) {
         `${contender}: waiter ${waiter}, ${from}–${to} ms`,
       ),
     );
-    const label = `<text class="tick" x="0" y="16">${contender.replaceAll('&', '&amp;')}</text>`;
+    const none = line.length > 0 ? '' : '<text class="tick" x="156" y="16">nobody had it</text>';
+    const label = `<text class="tick" x="0" y="16">${escape(contender)}</text>${none}`;
     return svg(
       params.waiters * high + 8,
       `<rect class="ground" x="150" y="2" width="${WIDTH - 160}" height="${params.waiters * high + 4}"/>${label}${bars.join('')}`,
@@ -126,10 +127,7 @@ function fairness(text, strips) {
       const place = { x: 150 + index * wide, width: wide - 1, y: 44 - height, height };
       return mark('rect', { ...place, fill: colourOf(contender, names) }, `${contender}: ${count} times`);
     });
-    return svg(
-      48,
-      `<text class="tick" x="0" y="26">${contender.replaceAll('&', '&amp;')}</text>${bars.join('')}`,
-    );
+    return svg(48, `<text class="tick" x="0" y="26">${escape(contender)}</text>${bars.join('')}`);
   });
   return figure({
     ...{ kind: 'fairness', title: `How often each waiter had the lock, ${text}`, body: body.join('') },
@@ -174,7 +172,7 @@ function beliefs({ contender, holder, next, lost, back }, x) {
   return svg(
     28,
     [
-      `<text class="tick" x="0" y="17">${contender}</text>${line(0, 'fault')}${line(back, 'back')}${line(lost, 'lost')}`,
+      `<text class="tick" x="0" y="17">${escape(contender)}</text>${line(0, 'fault')}${line(back, 'back')}${line(lost, 'lost')}`,
       ...bar(holder, 3, '#4c78a8', 'the holder'),
       ...bar(next, 14, '#72b7b2', 'the next'),
       ...both.map(([from, to]) =>
@@ -224,7 +222,7 @@ function bars({ kind, title, caption, metrics, rows }) {
       const width = Math.max(1, (row.value / largest) * (WIDTH - 420));
       const what = `${row.contender}${paramsText(row.params) === '' ? '' : `, ${paramsText(row.params)}`}`;
       return (
-        `<text class="tick" x="0" y="${y + 9}">${what}</text>` +
+        `<text class="tick" x="0" y="${y + 9}">${escape(what)}</text>` +
         mark(
           'rect',
           { x: 340, y, width, height: 11, fill: colourOf(row.contender, names) },

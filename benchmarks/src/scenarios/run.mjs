@@ -57,7 +57,8 @@ async function playCase(stage, names, processes, workers) {
     rounds,
     play: async (name, round) => {
       const sample = await play(name, round < 0 ? { forMs: warmMs } : { forMs, settleMs });
-      if (round < 0 && workers === 1) trips[name] = await tripsOf(stage, () => play(name, COUNTED));
+      if (round < 0 && workers === 1)
+        trips[name] = await alone(processes, name, () => tripsOf(stage, () => play(name, COUNTED)));
       stage.tick(round < 0 ? warmMs : sampleMs(stage.bounds));
       const speed =
         workers === 1 ? { run_p50_ms: sample.p50 } : { runs_per_s: (sample.pairs * 1_000) / sample.ms };
@@ -71,6 +72,17 @@ async function playCase(stage, names, processes, workers) {
 
 function sampleMs({ settleMs, run: { forMs } }) {
   return settleMs + forMs + SLACK_MS;
+}
+
+/** Queues and engines look for work all the time: while one is counted, the processes of the others stand still. */
+async function alone(processes, name, count) {
+  const others = Object.keys(processes).filter((other) => other !== name && !processes[other].death);
+  await Promise.all(others.map((other) => processes[other].pause()));
+  try {
+    return await count();
+  } finally {
+    for (const other of others) processes[other].resume();
+  }
 }
 
 /** Counted once, in the round that warms up, when the process has done what it does but once. */
