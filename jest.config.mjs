@@ -28,6 +28,8 @@ const shared = {
   },
 };
 
+/** Virtual time and one process: no server, no native module, no build, and no wait that a busy machine could spoil. */
+const VIRTUAL = ['/packages/core/test/', '/packages/testing/test/(clock|contract|simulator)'];
 /** Adapters whose every test needs a real server. */
 const ON_SERVERS = ['<rootDir>/packages/etcd/test/', '<rootDir>/packages/redis/test/'];
 
@@ -40,6 +42,7 @@ export default {
   maxConcurrency: 16,
   testSequencer: '<rootDir>/scripts/jest-long-first.cjs',
   projects: [
+    { ...shared, displayName: 'virtual', testRegex: VIRTUAL.map((path) => `${path}.*\\.spec\\.ts$`) },
     {
       ...shared,
       displayName: 'unit',
@@ -48,6 +51,7 @@ export default {
         '/node_modules/',
         '<rootDir>/test/structure/',
         '/test/(servers|smoke|mutations|soak|benchmarks)/',
+        ...VIRTUAL,
         ...ON_SERVERS,
       ],
     },

@@ -4,7 +4,7 @@ import { runNodeTool } from './lib/run.mjs';
 
 /** The backends that have a contract, and where it stands. */
 const CONTRACTS = {
-  memory: { project: 'unit', file: 'packages/core/test/contract.spec.ts' },
+  memory: { project: 'virtual', file: 'packages/core/test/contract.spec.ts' },
   sqlite: { project: 'unit', file: 'packages/typeorm/test/contract.spec.ts' },
   redis: { project: 'servers', file: 'packages/redis/test/contract.spec.ts' },
   'redis-cluster': { project: 'deep', file: 'packages/redis/test/topologies/cluster.spec.ts' },

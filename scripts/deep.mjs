@@ -6,7 +6,7 @@ import { runJest } from './lib/jest.mjs';
 process.env.GUARD_SEEDS ??= '1000';
 const paths = ['testing/test/simulator', 'test/mutations', 'test/(topologies|soak)/', 'test/benchmarks'];
 const { ok, passed, failed } = await runJest([
-  ...['--selectProjects', 'unit', 'deep'],
+  ...['--selectProjects', 'virtual', 'deep'],
   ...['--testPathPatterns', ...paths],
 ]);
 console.log(`${passed} passed, ${failed} failed`);

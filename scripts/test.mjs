@@ -14,9 +14,15 @@ const [there] = await Promise.all([
   stages.run('server programs', provideServerPrograms),
 ]);
 if (there) {
-  // The native build keeps one core busy as long as everything else here does another.
-  await Promise.all([stages.run('native modules', provideNativeModules), buildAndCheck()]);
-  await stages.run('tests: unit, examples, servers', () => test('unit', 'examples', 'servers'));
+  const build = stages.run('build', async () => (await script('build.mjs', '--unchecked')).code === 0);
+  await Promise.all([
+    // What waits for servers and processes most of the while begins as soon as it can.
+    Promise.all([stages.run('native modules', provideNativeModules), build]).then(() =>
+      stages.run('tests: unit, examples, servers', () => test(['unit', 'examples', 'servers'])),
+    ),
+    // What only calculates fills the gaps: first those of the native build, then those of the waiting tests.
+    build.then(calculate),
+  ]);
 }
 
 stages.print();
@@ -32,18 +38,28 @@ async function dependenciesAreThere() {
 }
 
 /** One after the other: each of them is as fast as its core. */
-async function buildAndCheck() {
-  await stages.run('build', async () => (await run(process.execPath, ['scripts/build.mjs'])).code === 0);
-  await stages.run('typecheck', async () => {
-    return (await runNodeTool('typescript/bin/tsc', ['-p', 'tsconfig.lint.json'])).code === 0;
+async function calculate() {
+  await stages.runBesideOthers('typecheck', async () => {
+    const options = ['-p', 'tsconfig.lint.json'];
+    const { code, output } = await runNodeTool('typescript/bin/tsc', options, { capture: true });
+    return { answer: code === 0, output };
   });
-  await stages.run('tests: structure', () => test('structure'));
+  for (const project of ['structure', 'virtual'])
+    await stages.runBesideOthers(`tests: ${project}`, () => testBeside([project]));
 }
 
-async function test(...projects) {
-  const { ok, passed, failed, skipped } = await runJestProjects(...projects);
+async function test(projects, options) {
+  const { ok, passed, failed, skipped, output } = await runJestProjects(projects, options);
   totals.passed += passed;
   totals.failed += failed;
   totals.skipped += skipped;
-  return ok;
+  return options?.capture ? { answer: ok, output } : ok;
+}
+
+function testBeside(projects) {
+  return test(projects, { args: ['--maxWorkers=1'], capture: true });
+}
+
+function script(name, ...args) {
+  return run(process.execPath, [`scripts/${name}`, ...args]);
 }

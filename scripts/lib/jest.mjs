@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { readJson } from './repo.mjs';
 import { runNodeTool } from './run.mjs';
 
-/** Runs projects of jest, all in one: while some of their tests wait, others work. */
-export function runJestProjects(...projects) {
-  return runJest(['--selectProjects', ...projects]);
+/** Runs projects of jest, all in one: while some of their tests wait, others work. `options` as in `runNodeTool`. */
+export function runJestProjects(projects, { args = [], ...options } = {}) {
+  return runJest([...args, '--selectProjects', ...projects], options);
 }
 
 /** Runs jest. A test file that could not even be loaded counts as one failed test. `options` as in `runNodeTool`. */
