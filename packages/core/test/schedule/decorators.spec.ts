@@ -79,7 +79,7 @@ describe("Guard's own timer", () => {
     expect(() => decorate({ cron: '* * * * *' }, async (_id: string) => undefined)).toThrow(
       /cannot have arguments/,
     );
-    expect(() => decorate({ cron: '61 * * * *' }, async () => undefined)).toThrow(/'61/);
+    expect(() => decorate({ cron: '61 * * * *' }, async () => undefined)).toThrow(/"61"/);
     expect(() => decorate({ cron: '* * * * *', key: 1 }, async () => undefined)).toThrow(/contradict/);
     expect(() => decorate({ every: '1m', guard: stage.process().guard }, async () => undefined)).toThrow(
       /bindGuard/,
