@@ -1,6 +1,7 @@
 /** Applications that do not come up, calls that come before one is up, and objects that it does not make. */
-import { bindGuard, Locked, memoryLocks, memoryState, SingleRun } from '@guard/core';
+import { bindGuard, GuardError, Locked, memoryLocks, memoryState, SingleRun } from '@guard/core';
 import { getGuardToken, GuardModule, type GuardModuleOptions } from '@guard/nestjs';
+import { VirtualClock } from '@guard/testing';
 import { Injectable, Module } from '@nestjs/common';
 import { LazyModuleLoader, ModuleRef, NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
@@ -103,15 +104,40 @@ test('what the container did not make at boot is not bound, and is bound by hand
   }
 });
 
-test('[B125] where other processes are the nodes, a backend that is away lets the application come up', async () => {
-  const away = new Proxy(memoryState(), {
+/** A store whose server does whatever `answer` does. */
+function storeThat(answer: () => Promise<never>): ReturnType<typeof memoryState> {
+  return new Proxy(memoryState(), {
     get: (target, name) => {
       const value = Reflect.get(target, name, target) as unknown;
       if (typeof value !== 'function') return value;
-      return name === 'close' ? value.bind(target) : () => Promise.reject(new Error('the server is away'));
+      return name === 'close' ? (value.bind(target) as unknown) : answer;
     },
   });
-  const options = { locks: memoryLocks(), state: away, start: 'elsewhere' } as const;
-  const app = await started({ imports: [GuardModule.forRoot(options)] });
-  expect(guardOf(app).health().state).toBe('idle');
+}
+
+describe('[B125] [S6] a backend that is away at boot', () => {
+  test.each([
+    ['hangs', () => new Promise<never>(() => undefined)],
+    ['refuses', () => Promise.reject<never>(new GuardError('unavailable', 'the server is away'))],
+  ])('ends it with unavailable within 20 s, if it %s, and the log names the guard', async (_, answer) => {
+    const clock = new VirtualClock();
+    const logger = new KeptLogger();
+    const guard = GuardModule.forRoot({ locks: memoryLocks({ clock }), state: storeThat(answer), clock });
+    let error: unknown;
+    const boot = started({ imports: [guard] }, logger).catch((why: unknown) => (error = why));
+    for (let second = 0; error === undefined && second < 20; second += 1) await clock.advance(1_000);
+    expect(error).toMatchObject({ code: 'unavailable' });
+    await boot;
+    expect(logger.errors).toEqual([
+      expect.stringMatching(/^the guard 'default' could not start: .*unavailable/),
+    ]);
+  });
+
+  test('lets the application come up where other processes are the nodes', async () => {
+    const state = storeThat(() => Promise.reject<never>(new Error('the server is away')));
+    const app = await started({
+      imports: [GuardModule.forRoot({ locks: memoryLocks(), state, start: 'elsewhere' })],
+    });
+    expect(guardOf(app).health().state).toBe('idle');
+  });
 });
