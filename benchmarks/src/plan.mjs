@@ -13,10 +13,10 @@ const AROUND_MS = 1_500;
  */
 export async function planOf({ backends, scenarios, contenders, quick }) {
   const stages = [];
-  const unknown = new Set(contenders);
+  const known = new Set();
   for (const name of backends) {
     const loaded = await loadBackend(name, contenders);
-    for (const each of namesIn(loaded)) unknown.delete(each);
+    for (const each of loaded.known) known.add(each);
     const view = { ...loaded, bounds: boundsOf(quick, loaded.backend) };
     const fitting = scenarios.filter(
       (scenario) => (view.backend.scenarios?.includes(scenario) ?? true) && SCENARIOS[scenario].fits(view),
@@ -30,18 +30,14 @@ export async function planOf({ backends, scenarios, contenders, quick }) {
         expectedMs,
       });
   }
-  if (unknown.size > 0)
+  const strange = contenders?.find((each) => !known.has(each));
+  if (strange !== undefined)
     throw new Error(
-      `--contender: none of these backends has ${[...unknown].join(', ')}: ${backends.join(', ')}`,
+      `--contender: there is no '${strange}' on ${backends.join(', ')}; there are '${[...known].join("', '")}'`,
     );
   if (stages.length === 0)
     throw new Error(
       `nothing is played: no ${scenarios.join(', ')} on ${backends.join(', ')} with these contenders`,
     );
   return stages;
-}
-
-/** The contenders of a backend, also those that only run tasks. */
-function namesIn({ contenders, runners }) {
-  return [contenders, runners].flatMap((all) => Object.keys(all ?? {}));
 }

@@ -60,8 +60,9 @@ export class Stage {
 export function namesOf({ contenders, bounds }, scenario, takesPart = () => true) {
   return Object.keys(contenders).filter((name) => {
     const each = contenders[name];
-    if (each.tuned && (bounds.quick || !each.tuned.includes(scenario))) return false;
-    if (bounds.quick && each.slow?.includes(scenario)) return false;
+    const isShort = bounds.quick && !each.asked;
+    if (each.tuned && (isShort || !each.tuned.includes(scenario))) return false;
+    if (isShort && each.slow?.includes(scenario)) return false;
     return (each.only?.includes(scenario) ?? true) && takesPart(each);
   });
 }

@@ -77,7 +77,7 @@ it('a run writes rows with every field of the schema filled, and breaks no promi
       ...['--json', json, '--html', html],
     );
     // The bar with the time that is left, where the output is no terminal; and a median with its spread.
-    expect(said).toMatch(/[█░]{30} +\d+ % +\d+ s left +memory uncontended/);
+    expect(said).toMatch(/[█░]{30} +\d+ % +\d+ (s|min) left +memory uncontended/);
     expect(said).toMatch(/guard +\S+ \(\S+…\S+\)/);
     const { machine, versions, seed, rows } = JSON.parse(readFileSync(json, 'utf8')) as {
       machine: Record<string, unknown>;
@@ -165,7 +165,7 @@ it('a run in which nothing could be played is refused, and names what no backend
     node('run.mjs', '--backend', 'memory', '--only', 'contention', '--contender', 'raw'),
   ).rejects.toThrow('nothing is played: no contention on memory');
   await expect(node('run.mjs', '--backend', 'memory', '--contender', 'bullmq')).rejects.toThrow(
-    'none of these backends has bullmq',
+    "there is no 'bullmq' on memory; there are 'guard', 'raw', 'async-mutex', 'verrou', 'verrou, poll 10 ms'",
   );
 });
 

@@ -4,7 +4,7 @@
 import { CONNECTIONS, guardOn } from './data-source.mjs';
 import { guardContender } from './guard.mjs';
 import { peer } from './peers.mjs';
-import { verrouOn } from './verrou-knex.mjs';
+import { verrousOn } from './verrou-knex.mjs';
 
 const { connect, openLocks, runners: guards } = guardOn('mariadb');
 const WAIT_S = 120;
@@ -24,16 +24,10 @@ export const contenders = {
   guard: guardContender(openLocks),
   raw: { waits: false, open: openRaw },
   'get-lock': { waits: true, holds: true, renews: true, mostLocks: 100, open: openGetLock },
-  verrou: {
-    waits: true,
-    holds: true,
-    open: async (address, { connections = CONNECTIONS } = {}) => {
-      const { default: knex } = await peer('knex/knex.js');
-      return verrouOn(
-        knex({ client: 'mysql2', connection: placeOf(address), pool: { min: 0, max: connections } }),
-      );
-    },
-  },
+  ...verrousOn(async (address, { connections = CONNECTIONS } = {}) => {
+    const { default: knex } = await peer('knex/knex.js');
+    return knex({ client: 'mysql2', connection: placeOf(address), pool: { min: 0, max: connections } });
+  }),
 };
 
 export const runners = guards;

@@ -23,15 +23,8 @@ export const contenders = {
       return { pair: (key, work) => mutexOf(key).runExclusive(() => work()) };
     },
   },
-  verrou: {
-    waits: true,
-    open: async () => {
-      const { Verrou } = await peer('@verrou/core/build/index.js');
-      const { memoryStore } = await peer('@verrou/core/build/src/drivers/memory.js');
-      const verrou = new Verrou({ default: 'memory', stores: { memory: { driver: memoryStore() } } });
-      return { pair: (key, work) => verrou.createLock(key, '30s').run(() => work()) };
-    },
-  },
+  verrou: { waits: true, open: openVerrou() },
+  'verrou, poll 10 ms': { waits: true, tuned: ['contention'], open: openVerrou({ retry: { delay: 10 } }) },
 };
 
 export const runners = {
@@ -41,6 +34,21 @@ export const runners = {
   }),
   'guard, lock alone': lockRunner(openLocks),
 };
+
+function openVerrou(acquire) {
+  return async () => {
+    const { Verrou } = await peer('@verrou/core/build/index.js');
+    const { memoryStore } = await peer('@verrou/core/build/src/drivers/memory.js');
+    const verrou = new Verrou({ default: 'memory', stores: { memory: { driver: memoryStore() } } });
+    const pair = async (key, work) => {
+      const lock = verrou.createLock(key, '30s');
+      await lock.acquire(acquire);
+      await work();
+      await lock.release();
+    };
+    return { pair };
+  };
+}
 
 async function openLocks() {
   const { memoryLocks } = await import('@guard/core');

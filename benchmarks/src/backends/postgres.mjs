@@ -7,7 +7,7 @@ import { CONNECTIONS, guardOn } from './data-source.mjs';
 import { guardContender, guardRunner } from './guard.mjs';
 import { peer } from './peers.mjs';
 import { dbos, graphile, pgBoss } from './runners.mjs';
-import { verrouOn } from './verrou-knex.mjs';
+import { verrousOn } from './verrou-knex.mjs';
 
 const { connect, openLocks, runners: guards } = guardOn('postgres');
 const COUNT = `SELECT coalesce(sum(calls), 0) AS calls FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`;
@@ -27,14 +27,10 @@ export const contenders = {
   guard: guardContender(openLocks),
   raw: { waits: false, open: openRaw },
   advisory: { waits: true, holds: true, renews: true, mostLocks: 100, open: openAdvisory },
-  verrou: {
-    waits: true,
-    holds: true,
-    open: async ({ url }, { connections = CONNECTIONS } = {}) => {
-      const { default: knex } = await peer('knex/knex.js');
-      return verrouOn(knex({ client: 'pg', connection: url, pool: { min: 0, max: connections } }));
-    },
-  },
+  ...verrousOn(async ({ url }, { connections = CONNECTIONS } = {}) => {
+    const { default: knex } = await peer('knex/knex.js');
+    return knex({ client: 'pg', connection: url, pool: { min: 0, max: connections } });
+  }),
 };
 
 export const runners = {

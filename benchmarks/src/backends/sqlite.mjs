@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { guardContender, guardRunner, lockRunner } from './guard.mjs';
 import { peer } from './peers.mjs';
-import { verrouOn } from './verrou-knex.mjs';
+import { verrousOn } from './verrou-knex.mjs';
 
 export const sqlite = {
   name: 'sqlite',
@@ -21,20 +21,16 @@ export const contenders = {
   guard: guardContender((address) => openLocks(address)),
   'guard, one by one': { ...guardContender((address) => openLocks(address, 1)), only: ['throughput'] },
   raw: { waits: false, shares: true, open: openRaw },
-  verrou: {
-    waits: true,
-    holds: true,
-    open: async ({ folder }) => {
-      const { default: knex } = await peer('knex/knex.js');
-      const connection = knex({
-        client: 'better-sqlite3',
-        connection: { filename: join(folder, 'verrou.sqlite') },
-        useNullAsDefault: true,
-      });
-      await connection.raw('PRAGMA synchronous = NORMAL');
-      return verrouOn(connection);
-    },
-  },
+  ...verrousOn(async ({ folder }) => {
+    const { default: knex } = await peer('knex/knex.js');
+    const connection = knex({
+      client: 'better-sqlite3',
+      connection: { filename: join(folder, 'verrou.sqlite') },
+      useNullAsDefault: true,
+    });
+    await connection.raw('PRAGMA synchronous = NORMAL');
+    return connection;
+  }),
 };
 
 export const runners = {

@@ -89,7 +89,8 @@ function packagesOf({ backend: { name: backend }, contenders, bounds, takesPart 
     const [file, folder] = [join(peers, peer.file), join(peers, ...parts)];
     found[name] = { files: [file], folders: [folder], hosts: peer.hosts ?? [] };
   }
-  const isLeftOut = (name) => bounds.quick && contenders[name]?.slow?.includes(SCENARIO);
+  const isLeftOut = (name) =>
+    bounds.quick && !contenders[name]?.asked && contenders[name]?.slow?.includes(SCENARIO);
   return Object.fromEntries(Object.entries(found).filter(([name]) => takesPart(name) && !isLeftOut(name)));
 }
 
