@@ -69,10 +69,17 @@ const numbers = (values, more = {}) =>
   });
 const report = (...rows) => ({ rows });
 const { changes, ...counts } = comparisonOf(
-  report(numbers([0]), numbers([1], { contender: 'gone' })),
+  report(
+    numbers([0]),
+    numbers([1], { contender: 'gone' }),
+    numbers([100], { contender: 'once' }),
+    numbers([100, 101], { contender: 'twice' }),
+  ),
   report(
     numbers([40], { params: { ttlMs: 500, fault: 'sigstop' } }),
     numbers([1], { contender: 'new' }),
+    numbers([150], { contender: 'once' }),
+    numbers([150, 151], { contender: 'twice' }),
     numbers([1], { contender: 'newer' }),
   ),
 );

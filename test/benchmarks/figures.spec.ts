@@ -72,9 +72,12 @@ it('the rounds of a fault share out the renewal period, and the seed moves them 
 
 it('two reports are compared by what they measure, in whatever order it was written, and rows of one alone are counted', () => {
   expect(figures.comparison).toEqual({
-    ...{ same: 1, gone: 1, added: 2 },
-    // From nothing to something, which no factor can say.
-    changes: [{ verdict: 'worse', value: 40 }],
+    ...{ same: 3, gone: 1, added: 2 },
+    // From nothing to something, which no factor can say; half as much again says something where the spread is known.
+    changes: [
+      { verdict: 'worse', value: 40 },
+      { verdict: 'worse', value: 151 },
+    ],
   });
 });
 

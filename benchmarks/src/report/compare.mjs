@@ -6,6 +6,8 @@ import { rowsWhere, paramsText, short, timesOf } from './look.mjs';
 
 /** What moves less than this is noise on any machine. */
 const NOISE = 0.1;
+/** Nobody knows the spread of a number of one round: it has to change by this factor to be worth a line. */
+const LARGE = 2;
 const SHOWN_VERSIONS = 6;
 
 export function compare(old, now) {
@@ -19,7 +21,8 @@ export function compare(old, now) {
     const what = [row.scenario, row.backend, row.contender, row.metric, paramsText(row.params)];
     const beside = ratio === undefined ? '' : `beside raw ${short(ratio.before)} -> ${short(ratio.now)} x`;
     const times = factor > 0 && Number.isFinite(factor) ? `${factor.toFixed(2)} x` : '';
-    const more = [times, beside].filter(Boolean).join('; ');
+    const once = Math.min(row.n, before.n) === 1 ? 'one round' : '';
+    const more = [times, beside, once].filter(Boolean).join('; ');
     console.log(
       `  ${verdict.padEnd(6)} ${what.filter(Boolean).join(', ')}: ${short(before.value)} -> ${short(row.value)} ${row.unit}` +
         `${more === '' ? '' : ` (${more})`}`,
@@ -39,6 +42,7 @@ export function comparisonOf(old, now) {
       if (row.min <= before.max && before.min <= row.max) return [];
       const factor = row.value / before.value;
       if (Math.abs(factor - 1) < NOISE) return [];
+      if (Math.min(row.n, before.n) === 1 && sizeOf({ factor }) < Math.log(LARGE)) return [];
       const better = METRICS[row.metric].better;
       const more = row.value > before.value;
       const verdict = better === undefined ? '' : (better === 'more') === more ? 'better' : 'worse';
