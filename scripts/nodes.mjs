@@ -1,6 +1,7 @@
 // `npm run test:nodes`: unit tests under every supported major version of Node, the oldest that is supported first.
 // Only what needs no native module: the binding of SQLite is built for one version, and building it for each would take
-// longer than everything else here. The simulator's seeds and what needs servers run under one version, by `npm test`.
+// longer than everything else here. What needs servers, the simulator's seeds and the hours of outages that schedules
+// live through on a virtual clock run under one version, by `npm test`.
 // `--prepare` brings the versions and runs nothing.
 import { runJest } from './lib/jest.mjs';
 import { allInLanes } from './lib/lanes.mjs';
@@ -9,6 +10,7 @@ import { provideNodes } from './lib/nodes.mjs';
 const TESTS = ['packages/core/test/', 'packages/testing/test/(check|clock|contract|fault|process)/'];
 /** Runs the compiler and no code of ours: the same under every version. */
 const COMPILED_ONLY = 'packages/core/test/decorator/types.spec.ts';
+const HOURS_LONG = 'packages/core/test/schedule/(outage|lock-away)';
 
 const nodes = await provideNodes();
 const tested = process.argv.includes('--prepare')
@@ -19,7 +21,7 @@ process.exitCode = tested ? 0 : 1;
 async function test({ version, program }) {
   const startedAt = performance.now();
   const { ok, passed, failed, skipped, output } = await runJest(
-    [...TESTS, '--testPathIgnorePatterns', '/node_modules/', COMPILED_ONLY, '--runInBand'],
+    [...TESTS, '--testPathIgnorePatterns', '/node_modules/', COMPILED_ONLY, HOURS_LONG, '--runInBand'],
     { node: program, capture: true },
   );
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);

@@ -14,6 +14,8 @@ import { cronFault } from './cron-fault.js';
 
 const RULES = { mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard', paused: true } as const;
 const MAX_LENGTH = 256;
+/** As many answers are kept as a look at a schedule needs that catches up with an hour or two. */
+const MAX_SPANS = 64;
 /** Any moment: whether an expression has instants at all must not depend on the day on which it is asked. */
 const SOME_DAY_MS = Date.UTC(2024, 0, 1);
 
@@ -33,7 +35,23 @@ export function cronCalendar(expression: unknown, timeZone: unknown = 'UTC'): Ca
   if (next(SOME_DAY_MS) === undefined) {
     throw invalidArgument('cron', expression, 'must fit some date: no day has this day and month');
   }
-  return { next };
+  return { next: remembering(next) };
+}
+
+/**
+ * Nodes ask for the same instants at every look, and the library counts through the calendar for each. Between a moment
+ * and the instant that follows it, all moments have the same next instant.
+ */
+function remembering(next: Calendar['next']): Calendar['next'] {
+  const spans: { readonly fromMs: number; readonly atMs: number }[] = [];
+  return (afterMs) => {
+    const known = spans.find(({ fromMs, atMs }) => fromMs <= afterMs && afterMs < atMs);
+    if (known !== undefined) return known.atMs;
+    const atMs = next(afterMs);
+    if (atMs !== undefined) spans.unshift({ fromMs: afterMs, atMs });
+    if (spans.length > MAX_SPANS) spans.pop();
+    return atMs;
+  };
 }
 
 function parsed(expression: string, timezone: string): Cron {
