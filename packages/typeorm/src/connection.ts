@@ -11,6 +11,7 @@ import { GuardError, type Clock, type Random } from '@guard/core';
 import { isBusy, sqliteCode, type SqliteDatabase, type SqliteDriver } from './driver.js';
 import type { SqliteStatement, SqliteValue } from './driver.js';
 import type { Row } from './row.js';
+import { Turns } from './turns.js';
 
 /** How to open a file. */
 export interface ConnectionOptions {
@@ -39,7 +40,7 @@ const LONG_MS = 100;
 const MAX_COURTESY_MS = 500;
 /** How often it is checked that the path still leads to the file that is open. */
 const CHECK_FILE_MS = 1_000;
-/** How long calls may follow each other in microtasks before timers and I/O get their turn. */
+/** How long writers that waited are served before timers and I/O get their turn. */
 const MAX_TURN_MS = 10;
 
 const DISTURBS = new GuardError('unavailable', 'a write would disturb a transaction of the application');
@@ -64,7 +65,7 @@ export class Connection {
   #database: SqliteDatabase | undefined;
   #inode: number | undefined;
   #checkedMs = 0;
-  #turnStartMs: number | undefined;
+  readonly #turns: Turns;
   readonly #writers: Writer[] = [];
   /** Whether a write that would disturb somebody is put off. */
   #courteous = false;
@@ -72,6 +73,7 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.#turns = new Turns(options.clock);
   }
 
   /**
@@ -81,11 +83,7 @@ export class Connection {
    * @throws the driver's error: still busy after that time, or any other fault.
    */
   read<T>(patienceMs: number, work: () => T): Promise<T> {
-    const nowMs = this.#options.clock.now().monoMs;
-    if (this.#mustBreathe(nowMs)) return this.#breathe().then(() => this.read(patienceMs, work));
-    this.#checkFile(nowMs);
-    const tried = this.#try(work, true);
-    return 'busy' in tried ? this.#readLater(nowMs, patienceMs, work) : settled(tried);
+    return this.#turns.take(() => this.#readNow(patienceMs, work));
   }
 
   /**
@@ -96,13 +94,7 @@ export class Connection {
    * @throws the driver's error: still busy after that time, or any other fault.
    */
   write<T>(patienceMs: number, work: () => T): Promise<T> {
-    const nowMs = this.#options.clock.now().monoMs;
-    if (this.#mustBreathe(nowMs)) return this.#breathe().then(() => this.write(patienceMs, work));
-    this.#checkFile(nowMs);
-    // Whoever comes while others wait waits too: a stream of newcomers must not pass them for ever.
-    if (this.#writers.length > 0) return this.#writeLater(nowMs, patienceMs, work);
-    const tried = this.#try(work, true);
-    return 'busy' in tried ? this.#writeLater(nowMs, patienceMs, work) : settled(tried);
+    return this.#turns.take(() => this.#writeNow(patienceMs, work));
   }
 
   /** Runs `work` in a write transaction; whatever goes wrong, none stays open. */
@@ -143,6 +135,22 @@ export class Connection {
   close(): void {
     this.#closed = true;
     this.#drop();
+  }
+
+  #readNow<T>(patienceMs: number, work: () => T): Promise<T> {
+    const nowMs = this.#options.clock.now().monoMs;
+    this.#checkFile(nowMs);
+    const tried = this.#try(work, true);
+    return 'busy' in tried ? this.#readLater(nowMs, patienceMs, work) : settled(tried);
+  }
+
+  #writeNow<T>(patienceMs: number, work: () => T): Promise<T> {
+    const nowMs = this.#options.clock.now().monoMs;
+    this.#checkFile(nowMs);
+    // Whoever comes while others wait waits too: a stream of newcomers must not pass them for ever.
+    if (this.#writers.length > 0) return this.#writeLater(nowMs, patienceMs, work);
+    const tried = this.#try(work, true);
+    return 'busy' in tried ? this.#writeLater(nowMs, patienceMs, work) : settled(tried);
   }
 
   async #readLater<T>(startMs: number, patienceMs: number, work: () => T): Promise<T> {
@@ -263,18 +271,6 @@ export class Connection {
     this.#database = undefined;
     this.#statements.clear();
     database?.close();
-  }
-
-  /** Whether calls have followed each other in microtasks for so long that timers and I/O need a turn. */
-  #mustBreathe(nowMs: number): boolean {
-    if (this.#turnStartMs !== undefined) return nowMs - this.#turnStartMs > MAX_TURN_MS;
-    this.#turnStartMs = nowMs;
-    this.#options.clock.yield(() => (this.#turnStartMs = undefined));
-    return false;
-  }
-
-  #breathe(): Promise<void> {
-    return new Promise((resume) => this.#options.clock.yield(resume));
   }
 }
 

@@ -366,6 +366,24 @@ describe('another boot of the machine', () => {
   });
 });
 
+describe('a stream of claims', () => {
+  it('[B07] [L3] does not pass a renewal that came before it, turn after turn', async () => {
+    const locks = open(place.dataSource(), {});
+    const lease = await granted(locks, claim({ key: 'held' }));
+    const endMs = performance.now() + 2_000;
+    let taken = 0;
+    // Two at a time, each answered in microtasks and followed by the next at once: as batches of one process are.
+    const stream = async (name: string): Promise<void> => {
+      while (performance.now() < endMs) await ask(locks, claim({ key: `${name}.${(taken += 1)}` }));
+    };
+    const streams = Promise.all([stream('a'), stream('b')]);
+    while (taken < 200) await new Promise(setImmediate);
+    expect(await renew(locks, lease)).toBe('renewed');
+    expect(performance.now()).toBeLessThan(endMs);
+    await streams;
+  });
+});
+
 describe('the wall clock', () => {
   it.each([3_600_000, -3_600_000, 10 * 365 * 86_400_000])(
     '[B60] may jump by %d ms: no lease ends or lasts by it',
