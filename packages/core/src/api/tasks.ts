@@ -58,7 +58,8 @@ export type Explanation = {
        * `not-scheduled`: the expression does not have it. `upcoming`: it has not come, or jitter moves its start to a
        * time that has not. `due`: it has come, and no node has begun it yet. `paused`: the task is paused. `missed`: it
        * was passed over, and the text says why: no node that knows the task was up, or the one that was could not
-       * reach the run store, could not hold its lock, had stopped itself because of its clock, or came too late.
+       * reach the run store, could not hold its lock, had stopped itself because of its clock, or came too late; or
+       * a shorter jitter made it due together with others.
        * `was-paused`: it fell into a pause. `definition-changed`: it was passed over when the expression was changed, or
        * another expression was in force then. `before-first-sight`: no node followed the schedule yet. `forgotten`: it
        * was settled, and its record is gone; or it was settled before the store's clock went back.

@@ -76,7 +76,7 @@ export class TaskDesk implements TasksApi {
       if (record.paused === undefined) return record;
       const calendar = record.definition && calendarOf(record.definition.text);
       const next = resumed(record, calendar, nowMs, this.offsetMs(record));
-      return note === undefined ? next : { ...next, resumed: { note, atMs: nowMs } };
+      return { ...next, resumed: { ...(note === undefined ? {} : { note }), atMs: nowMs } };
     });
   }
 
@@ -225,7 +225,7 @@ function viewOf({ task, definition, lowWaterMarkMs, paused, resumed: ended }: Ta
     schedule: definition && { text: definition.text, since: new Date(definition.sinceMs) },
     settledUpTo: lowWaterMarkMs === undefined ? undefined : new Date(lowWaterMarkMs),
     paused: paused && { note: paused.note, since: new Date(paused.sinceMs) },
-    resumed: ended && { note: ended.note, at: new Date(ended.atMs) },
+    resumed: ended?.note === undefined ? undefined : { note: ended.note, at: new Date(ended.atMs) },
   };
 }
 

@@ -13,6 +13,8 @@ export type MissedCause =
   | 'locks-away'
   /** The node could not reach the run store. */
   | 'store-away'
+  /** A longer jitter had moved its start to later: it came due together with others when the jitter was made shorter. */
+  | 'shorter-jitter'
   /** The node was up and came too late: it was blocked or asleep, or the store was slow. */
   | 'late';
 

@@ -70,8 +70,8 @@ export interface TaskRecord {
   /** No instant at or before this is ever planned again. */
   readonly lowWaterMarkMs?: number;
   readonly paused?: { readonly note: string; readonly sinceMs: number };
-  /** Why the last pause was ended, where somebody said so. */
-  readonly resumed?: { readonly note: string; readonly atMs: number };
+  /** When the last pause was ended, and why, where somebody said so. */
+  readonly resumed?: { readonly note?: string; readonly atMs: number };
   /** Pauses above the mark that are over, oldest first: whoever plans next settles what came before each of them. */
   readonly gaps?: readonly PauseGap[];
   /** Where `catchUp` began when it last had to choose: what waits with a record since before it is not run any more. */

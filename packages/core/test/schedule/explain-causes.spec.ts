@@ -29,6 +29,22 @@ const pause = (node: Process): Promise<unknown> =>
   stage.clock.runUntil(node.guard.tasks.pause('t', { note: 'Ada' }));
 const resume = (node: Process): Promise<unknown> => stage.clock.runUntil(node.guard.tasks.resume('t'));
 
+test('[S8] what a shorter jitter makes due at once is told as that, and what was due before it by its own cause', async () => {
+  const node = await stage.node({ ...MINUTES, jitter: '20m' });
+  await stage.clock.advance(3_600_000);
+  const offsetS = Math.floor(stage.log[0]!.atS - 60);
+  expect(offsetS).toBeGreaterThan(180);
+  await stage.clock.runUntil(node.guard.close());
+  await stage.clock.advance(180_000);
+  const other = await stage.node(MINUTES);
+  const nowS = 3_780;
+  const firstS = 60 * Math.ceil((nowS - offsetS) / 60);
+  expect(await why(other, firstS)).toEqual(['missed', saying('a longer jitter had moved its start')]);
+  expect(await why(other, 3_660)).toEqual(['missed', saying('a longer jitter had moved its start')]);
+  expect(await why(other, firstS - 60)).toEqual(['missed', saying('no node that knows the task was up')]);
+  expect((await explained(other, nowS)).verdict).toBe('completed');
+});
+
 describe('[S8] a pause takes what is due in it, which jitter moves', () => {
   /** All starts of `t` are moved by so much. */
   async function moved(): Promise<{ readonly node: Process; readonly offsetS: number }> {

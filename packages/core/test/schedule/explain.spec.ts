@@ -99,7 +99,7 @@ test('[V30] no node was up that knows the task: one that does not know it can te
   await stage.clock.advance(1_000);
   await stage.clock.runUntil(knows.guard.close());
   await stage.clock.advance(130_000);
-  expect(await why(stranger, 60)).toEqual(['due', saying('no node that knows the task has begun it')]);
+  expect(await why(stranger, 60)).toEqual(['due', saying('no node that follows the schedule has begun it')]);
   await stage.node(MINUTES);
   expect(await why(stranger, 60)).toEqual(['missed', saying('no node that knows the task was up')]);
 });

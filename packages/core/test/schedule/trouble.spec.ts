@@ -408,6 +408,30 @@ describe('definitions', () => {
     },
   );
 
+  test.each([
+    [false, { completed: [60, 600, 660], expired: ['60–540: 8 missed'] }],
+    [true, { completed: [60, 660], expired: ['60–605: 9 paused'] }],
+  ])('[V9] a schedule that is taken away and comes back; paused meanwhile: %s', async (isPaused, states) => {
+    const node = await stage.node(MINUTES);
+    await stage.clock.advance(65_000);
+    if (isPaused) await stage.clock.runUntil(node.guard.tasks.pause('t', { note: 'Ada' }));
+    await stage.clock.runUntil(node.guard.close());
+    const without = stage.process(SWEEP);
+    without.guard.task('t', () => undefined);
+    await stage.start(without);
+    await stage.clock.advance(540_000);
+    const { verdict } = await stage.clock.runUntil(
+      without.guard.tasks.explain('t', new Date(START_MS + 120_000)),
+    );
+    expect(verdict).toBe(isPaused ? 'paused' : 'due');
+    if (isPaused) await stage.clock.runUntil(without.guard.tasks.resume('t'));
+    await stage.clock.runUntil(without.guard.close());
+    await stage.node(MINUTES);
+    await stage.clock.advance(60_000);
+    expect(await stage.states()).toEqual(states);
+    expect(stage.told('alarm')).toEqual([]);
+  });
+
   test('[V30] a node that does not know a task leaves its occurrences alone', async () => {
     const knows = await stage.node(MINUTES);
     const other = stage.process();
@@ -472,6 +496,25 @@ test('[V26] a task without a success for alarmAfter raises one alarm in the clus
     .told('alarm')
     .filter(({ payload }) => (payload as { reason: string }).reason === 'no-success');
   expect(alarms.map(({ payload }) => payload)).toEqual([{ task: 't', reason: 'no-success' }]);
+});
+
+test('[V26] a pause does not count as a time without success: alarmAfter begins anew at its end', async () => {
+  const node = await stage.node(
+    { ...MINUTES, alarmAfter: '5m' },
+    { work: () => Promise.reject(new Error('boom')) },
+  );
+  const { tasks } = node.guard;
+  const raised = (): number =>
+    stage.told('alarm').filter(({ payload }) => (payload as { reason: string }).reason === 'no-success')
+      .length;
+  await stage.clock.advance(90_000);
+  await stage.clock.runUntil(tasks.pause('t', { note: 'Ada' }));
+  await stage.clock.advance(60 * 60_000);
+  expect((await stage.clock.runUntil(tasks.resume('t'))).resumed).toBeUndefined();
+  await stage.clock.advance(4 * 60_000);
+  expect(raised()).toBe(0);
+  await stage.clock.advance(2 * 60_000);
+  expect(raised()).toBe(1);
 });
 
 test('[L5] schedules keep the process alive after start, unless it was told otherwise', async () => {

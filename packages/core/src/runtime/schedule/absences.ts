@@ -20,7 +20,7 @@ export class Absences {
   }
 
   /** What a look found: `undefined`, that nothing keeps this node from planning. */
-  note(hindrance: Exclude<MissedCause, 'no-node' | 'late'> | undefined): void {
+  note(hindrance: Exclude<MissedCause, 'no-node' | 'late' | 'shorter-jitter'> | undefined): void {
     const nowMs = this.host.time.estimate();
     const cause = hindrance ?? 'late';
     if (this.noted.at(-1)!.cause !== cause)

@@ -62,7 +62,7 @@ function above({ instantMs, nowMs, offsetMs, record }: Known): Fate {
   if (paused !== undefined && dueMs > paused.sinceMs) return ['paused', `is not run: ${since}`];
   if (gaps.some(({ fromMs, toMs }) => fromMs < dueMs && dueMs <= toMs))
     return ['was-paused', 'is not run: the task was paused, which is recorded by the node that plans next'];
-  return ['due', 'has come, and no node that knows the task has begun it yet'];
+  return ['due', 'has come, and no node that follows the schedule has begun it yet'];
 }
 
 /** The fate of an instant that is settled. `passed`: with what it was passed over, where that is known. */
@@ -112,5 +112,7 @@ const MISSED: Readonly<Record<MissedCause, string>> = {
   'locks-away':
     'the node that was up could not hold the lock that announces it, because the lock backend was away',
   'store-away': 'the node that was up could not reach the run store',
+  'shorter-jitter':
+    'a longer jitter had moved its start, and it came due together with others when the jitter was made shorter',
   late: 'the node that was up came too late: it was blocked, asleep or busy, or the run store was slow',
 };

@@ -39,7 +39,9 @@ export class SuccessWatch {
     const stored = await readTask(host, this.task);
     const definition = stored?.record.definition;
     if (stored === null || definition?.hash !== schedule.definition.hash) return;
-    if (stored.record.paused !== undefined || definition.sinceMs > beforeMs) return;
+    const { paused, resumed } = stored.record;
+    // Before that it could not succeed: the time counts from the end of a pause, as from a new schedule.
+    if (paused !== undefined || Math.max(definition.sinceMs, resumed?.atMs ?? -Infinity) > beforeMs) return;
     this.seenMs = await this.lastSuccess();
     if ((this.seenMs ?? -Infinity) <= beforeMs) await this.raise(stored, definition.sinceMs);
   }

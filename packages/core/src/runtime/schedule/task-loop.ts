@@ -4,8 +4,8 @@
  * It also looks once in every sweep interval, for what other nodes left behind; so no timer is ever long. A node that
  * could begin nothing looks too, and leaves what is due to the others for as long as one of them may take it.
  */
-import { calendarOf } from './definition.js';
-import type { Absence } from '../../machine/absence.js';
+import { calendarOf, storedOffsetMs } from './definition.js';
+import { type Absence, noted } from '../../machine/absence.js';
 import { nextDueMs, otherTerms, plan, type Plan } from '../../machine/schedule.js';
 import { occurrenceKey, type TaskRecord } from '../../machine/task-record.js';
 import type { StoredTask } from '../../port/run-store.js';
@@ -175,8 +175,17 @@ export class TaskLoop {
       storedCalendar: other === undefined ? undefined : calendarOf(other.text),
       recorded: this.occurrences.recorded,
       settledUpToMs: host.time.estimate() - host.sweepIntervalMs,
-      absences: this.node.absences(),
+      absences: this.absences(record),
     });
+  }
+
+  /** What was not due yet by the jitter that is stored came together with what was: nobody was late. */
+  private absences(record: TaskRecord | undefined): readonly Absence[] {
+    const { host, node, schedule, task } = this;
+    const all = node.absences();
+    const storedMs = storedOffsetMs(task.name, record?.definition?.terms?.text);
+    if (storedMs === undefined || storedMs <= schedule.offsetMs) return all;
+    return noted(all, { cause: 'shorter-jitter', sinceMs: host.time.estimate() - storedMs });
   }
 
   private tellIdle(act: Exclude<Plan['act'], 'write'>, stored: StoredTask | null): void {
