@@ -111,3 +111,26 @@ function stoppable(): Clock & { stop(): void; goOn(): void } {
     },
   };
 }
+
+test('[S8] a node that goes on with as many runs as it may tells of what waits all the same, and goes on with it later', async () => {
+  const node = await stage.node(MINUTES, { start: false });
+  const gate = new Gate();
+  node.guard.task('long', { key: (key: number) => key }, () => gate.promise);
+  node.guard.task('asked', () => undefined);
+  await stage.start(node);
+  await stage.clock.advance(61_000);
+  const { runs, tasks } = node.guard;
+  for (const key of range(1, 66)) await stage.clock.runUntil(runs.create('long', { key }));
+  await stage.clock.advance(10_000);
+  await stage.clock.runUntil(runs.create('asked', { key: 'Ada' }));
+  const first = new Date('2026-01-01T00:00:00.000Z');
+  await stage.clock.runUntil(tasks.backfill('t', { from: first, to: first }));
+  await stage.clock.advance(20_000);
+  const overdue = stage.told('alarm').map(({ payload }) => (payload as { run: { task: string } }).run.task);
+  expect(overdue.sort()).toEqual(['asked', 'long', 'long', 't']);
+  expect(await stage.record('asked', 'Ada')).toMatchObject({ state: 'pending' });
+  gate.open();
+  await stage.clock.advance(10_000);
+  expect(await stage.record('asked', 'Ada')).toMatchObject({ state: 'completed' });
+  expect(await stage.record('t', first.toISOString())).toMatchObject({ state: 'completed' });
+});

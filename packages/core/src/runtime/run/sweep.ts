@@ -102,7 +102,7 @@ export class Sweep {
       const found = await book.asked((store) => store.due(namespace, query));
       await this.look(found.runs, lines);
       cursor = found.cursor;
-      if (cursor === undefined || this.adopted.size >= MAX_ADOPTED) break;
+      if (cursor === undefined) break;
     }
     lines.isCut = cursor !== undefined;
     await this.serve(lines);
@@ -125,13 +125,17 @@ export class Sweep {
       if (worked) lines.runs(run);
       if (task === undefined || worked || lines.takes(found)) continue;
       const stored = await this.alarmed(found);
-      if (this.adopted.has(nameOf(stored.run))) continue;
-      if (this.adopted.size >= MAX_ADOPTED) return;
+      if (this.isFull || this.adopted.has(nameOf(stored.run))) continue;
       const stray = run.state === 'running' ? active.strayOf(run) : undefined;
       if (stray === undefined) this.adopt(stored, task);
       else if (this.strays.isGivenUp(stray, run, task, info?.held === true))
         this.adopting(nameOf(run), endStray(this.host, stored, task, stray));
     }
+  }
+
+  /** It goes on with no more; what waits is looked at all the same, for somebody has to tell of it. */
+  private get isFull(): boolean {
+    return this.adopted.size >= MAX_ADOPTED;
   }
 
   private adopt(stored: StoredRun, task: TaskDefinition): void {
@@ -154,8 +158,7 @@ export class Sweep {
       const isStuck = this.heads.isStuck(first.run, lines.isBusy(name));
       const head = isStuck ? await this.alarmed(first) : first;
       const lineName = joinParts([name]);
-      if (this.adopted.has(lineName)) continue;
-      if (this.adopted.size >= MAX_ADOPTED) return;
+      if (this.isFull || this.adopted.has(lineName)) continue;
       const { isCut } = lines;
       this.adopting(lineName, goThrough(this.host, this.engine, { line: [head, ...rest], task, isCut }));
     }
