@@ -54,7 +54,7 @@ export class TcpConnection {
     this.#rules = rules;
     this.#onClose = onClose;
     client.setNoDelay(true);
-    client.on('error', () => this.reset());
+    client.on('error', () => this.#wasReset(client));
     client.on('close', () => this.#sideClosed(client));
   }
 
@@ -63,7 +63,7 @@ export class TcpConnection {
     if (this.#server !== undefined || this.#client.destroyed) return;
     const server = connect({ host, port, allowHalfOpen: true, noDelay: true });
     this.#server = server;
-    server.on('error', () => this.reset());
+    server.on('error', () => this.#wasReset(server));
     server.on('close', () => this.#sideClosed(server));
     this.#pipes = {
       'to-server': this.#pipe(this.#client, server, 'to-server'),
@@ -100,6 +100,12 @@ export class TcpConnection {
     this.#server?.resetAndDestroy();
   }
 
+  /** A side reset the connection. The other one hears of it when the wire lets it through. */
+  #wasReset(side: Socket): void {
+    if (this.#pipes === undefined || this.#losing !== undefined) this.reset();
+    else this.#pipes[side === this.#client ? 'to-server' : 'to-client'].resetBySender();
+  }
+
   #stop(): void {
     for (const pipe of Object.values(this.#pipes ?? {})) pipe.close();
   }
@@ -114,13 +120,14 @@ export class TcpConnection {
         this.#stop();
         systemClock.setTimer(() => this.reset(), READ_WITHIN_MS, { ref: false });
       },
+      senderReset: () => this.reset(),
     });
   }
 
   #sideClosed(side: Socket): void {
     const other = side === this.#client ? this.#server : this.#client;
     // A side that closed without an end of its stream was destroyed: so is the other one.
-    if (other !== undefined && !side.readableEnded) this.reset();
+    if (other !== undefined && !side.readableEnded) this.#wasReset(side);
     if (!this.#client.destroyed || !(this.#server?.destroyed ?? true)) return;
     this.#losing?.settle('given-up');
     this.#onClose();

@@ -37,6 +37,7 @@ interface Loss {
 /** The losses of one proxy that have not met their request yet. */
 export class TcpLosses {
   #losses: Loss[] = [];
+  #closed = false;
 
   add(what: Loss['what'], options: LossOptions): AwaitedLoss {
     requireOptions('options', options, ['nth', 'matches', 'then']);
@@ -47,13 +48,20 @@ export class TcpLosses {
     let settle!: Loss['settle'];
     const happened = new Promise<LossOutcome>((resolve) => (settle = resolve));
     const loss: Loss = { what, matches, then, left: nth, settle };
-    this.#losses.push(loss);
+    if (this.#closed) settle('given-up');
+    else this.#losses.push(loss);
     return { happened, cancel: () => this.#cancel(loss) };
   }
 
   /** Gives all of them up. */
   giveUp(): void {
     for (const loss of this.#losses.splice(0)) loss.settle('given-up');
+  }
+
+  /** Gives all of them up, and those that somebody still asks for. */
+  close(): void {
+    this.#closed = true;
+    this.giveUp();
   }
 
   /** Counts a request; where it is the one that is meant, its connection loses from now on. */

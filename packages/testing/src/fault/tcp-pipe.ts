@@ -29,10 +29,12 @@ export interface PipeRules {
   readonly look: (chunk: Buffer | 'end') => Verdict;
   /** Everything before the reset was handed to the receiver's system. */
   readonly reset: () => void;
+  /** The sender's own reset has arrived. */
+  readonly senderReset: () => void;
 }
 
 interface Queued {
-  what: Buffer | 'end' | 'reset';
+  what: Buffer | 'end' | 'reset' | 'sender-reset';
   dueMs: number;
 }
 
@@ -55,6 +57,7 @@ export class TcpPipe {
   #receiverIsFull = false;
   #timer: Timer | undefined;
   #closed = false;
+  #senderIsGone = false;
 
   constructor(from: Socket, to: Socket, rules: PipeRules) {
     this.#from = from;
@@ -82,6 +85,15 @@ export class TcpPipe {
   end(): void {
     this.#to.end();
     this.close();
+  }
+
+  /** The sender reset the connection: that travels as its bytes do, and behind them. */
+  resetBySender(): void {
+    if (this.#closed) this.#rules.senderReset();
+    if (this.#closed || this.#senderIsGone) return;
+    // No receiver is so full that it would not hear of a reset.
+    this.#senderIsGone = true;
+    this.#add('sender-reset');
   }
 
   /** Forgets what is queued; nothing is sent any more. */
@@ -116,7 +128,7 @@ export class TcpPipe {
     const { clock, wire } = this.#rules;
     this.#timer?.cancel();
     this.#timer = undefined;
-    while (!wire.cut && !this.#receiverIsFull) {
+    while (!wire.cut && (this.#senderIsGone || !this.#receiverIsFull)) {
       const first = this.#queue[0];
       if (first === undefined) break;
       const piece = pieceOf(first.what, wire);
@@ -139,6 +151,7 @@ export class TcpPipe {
   #send(what: Queued['what']): void {
     if (what === 'end') this.#to.end();
     else if (what === 'reset') this.#resetAfterWrites();
+    else if (what === 'sender-reset') this.#rules.senderReset();
     else {
       this.#queuedBytes -= what.length;
       if (this.#to.writable) this.#receiverIsFull = !this.#to.write(what);

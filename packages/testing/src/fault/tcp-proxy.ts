@@ -4,7 +4,7 @@
  * delivers after it has healed what was sent meanwhile.
  */
 import { createServer, type Server, type Socket } from 'node:net';
-import { invalidArgument, systemClock, type Clock } from '@guard/core';
+import { GuardError, invalidArgument, systemClock, type Clock } from '@guard/core';
 import { checkClock, requireNumber, requireOneOf, requireOptions, requireWhole } from '../argument.js';
 import type { Delay } from './fault-kinds.js';
 import { TcpConnection, type Direction, type TcpAddress } from './tcp-connection.js';
@@ -27,7 +27,8 @@ const BOTH: readonly Direction[] = ['to-server', 'to-client'];
 /**
  * Starts a proxy.
  *
- * @throws GuardError `invalid-argument`, as all calls of a proxy do that get what they do not know.
+ * @throws GuardError `invalid-argument`, as all calls of a proxy do that get what they do not know. `unavailable`: the
+ * port is taken.
  */
 export async function startTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> {
   requireOptions('options', options, ['target', 'port', 'clock']);
@@ -64,7 +65,9 @@ export class TcpProxy implements AsyncDisposable {
   /** Begins to accept connections. */
   listen(port: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
+      this.#server.once('error', (cause) =>
+        reject(new GuardError('unavailable', `no proxy on port ${port}: ${cause.message}`, { cause })),
+      );
       this.#server.listen(port, this.host, () => resolve());
     });
   }
@@ -80,7 +83,10 @@ export class TcpProxy implements AsyncDisposable {
     return { open: this.#connections.size, accepted: this.#accepted };
   }
 
-  /** Lets nothing pass and says nothing: no reset, no end, and new connections get no answer either. */
+  /**
+   * Lets nothing pass and says nothing: no reset, no end, and new connections get no answer either. What the other side
+   * did meanwhile is heard of when it heals.
+   */
   cut(direction?: Direction): void {
     this.#change(direction, { cut: true });
   }
@@ -158,7 +164,7 @@ export class TcpProxy implements AsyncDisposable {
 
   /** Resets what is open, and ends. */
   async close(): Promise<void> {
-    this.#losses.giveUp();
+    this.#losses.close();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.reset();
     await closed;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { startTcpProxy, VirtualClock, type TcpProxy } from '@guard/testing';
+import { failureOf, startTcpProxy, VirtualClock, type TcpProxy } from '@guard/testing';
 
 let server: Server;
 /** What arrived at the server, of all connections. */
@@ -178,6 +178,19 @@ describe('A cut wire', () => {
     await seen(() => client.end === 'ended');
   });
 
+  it.each(['server', 'client'] as const)('tells of a reset by the %s only when it heals', async (side) => {
+    const client = await open();
+    const [server] = serverSockets;
+    let heard = false;
+    (side === 'server' ? client.socket : server)?.on('error', () => (heard = true));
+    proxy.cut();
+    (side === 'server' ? server : client.socket)?.resetAndDestroy();
+    await settled();
+    expect([heard, proxy.connections.open]).toEqual([false, 1]);
+    proxy.heal();
+    await seen(() => heard && proxy.connections.open === 0);
+  });
+
   it('connects a new client only when it heals', async () => {
     proxy.cut();
     const client = new Client(proxy.port);
@@ -205,6 +218,23 @@ describe('A slow wire', () => {
     await clock.advance(1);
     await seen(() => arrived.join('') === 'ab');
     await seen(() => client.text.endsWith('b'));
+  });
+
+  it('lets a reset come behind the bytes before it', async () => {
+    const client = await open();
+    proxy.delay(500, 'to-client');
+    serverSockets[0]?.write('last');
+    await settled();
+    await clock.advance(300);
+    serverSockets[0]?.resetAndDestroy();
+    await settled();
+    expect([client.text, client.end]).toEqual(['', 'open']);
+    await clock.advance(200);
+    await seen(() => client.text === 'last');
+    await settled();
+    expect(client.end).toBe('open');
+    await clock.advance(300);
+    await seen(() => client.end === 'reset');
   });
 
   it('lets so many bytes pass in a second, in small pieces', async () => {
@@ -330,6 +360,16 @@ describe('A loss that has not happened', () => {
     const pending = proxy.loseReply();
     await proxy.close();
     expect(await pending.happened).toBe('given-up');
+    expect(await proxy.loseReply().happened).toBe('given-up');
+  });
+});
+
+describe('A port that is taken', () => {
+  it('is an error of the proxy that was to have it', async () => {
+    const { port } = targetOf(server);
+    const refused = await failureOf(startTcpProxy({ target: targetOf(server), port }));
+    expect(refused.code).toBe('unavailable');
+    expect(refused.message).toContain(`no proxy on port ${port}`);
   });
 });
 
