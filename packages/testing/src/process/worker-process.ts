@@ -13,6 +13,8 @@ import { checkWorker, pathOf, requireCloneable, spawnWorker, type WorkerOptions 
 
 const MAX_ERROR_TEXT = 20_000;
 const EXIT_WITHIN_MS = 5_000;
+/** What it wrote before its end is read by then. Longer lasts only what a process writes that it left behind. */
+const READ_WITHIN_MS = 1_000;
 
 /** How a process ended. */
 export interface ProcessEnd {
@@ -64,9 +66,19 @@ export class WorkerProcess<O = unknown> implements AsyncDisposable {
     child.stderr?.on('data', (chunk) => {
       this.#errors = `${this.#errors}${String(chunk)}`.slice(-MAX_ERROR_TEXT);
     });
-    child.once('exit', () => this.#noteStopped());
     this.ended = new Promise((resolve) => {
-      child.once('close', (code, signal) => resolve(this.#finished({ code, signal })));
+      child.once('exit', (code, signal) => {
+        this.#noteStopped();
+        // A process that it left behind holds its error stream open, and may live long.
+        const timer = systemClock.setTimer(() => {
+          child.stderr?.destroy();
+          resolve(this.#finished({ code, signal }));
+        }, READ_WITHIN_MS);
+        child.once('close', () => {
+          timer.cancel();
+          resolve(this.#finished({ code, signal }));
+        });
+      });
       child.on('error', (error) => {
         // Of a process that runs, it is a signal that could not be sent.
         if (child.pid === undefined) resolve(this.#notStarted(error));

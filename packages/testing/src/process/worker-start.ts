@@ -3,7 +3,7 @@
  * whose start failed half-way would outlive the test that knows nothing of it.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve as resolvePath } from 'node:path';
@@ -45,7 +45,10 @@ export interface WorkerOptions {
 /** Refuses what no worker can be started with. */
 export function checkWorker(file: unknown, options: WorkerOptions): void {
   requireFile(file);
-  if (!existsSync(pathOf(file))) throw invalidArgument('file', String(file), 'must be a file that exists');
+  if (statSync(pathOf(file), { throwIfNoEntry: false })?.isFile() !== true) {
+    throw invalidArgument('file', String(file), 'must be a file that exists');
+  }
+  requireObject('options', options);
   const { input, ...others } = options;
   checkOptions('options', others, OPTIONS);
   requireCloneable('options.input', input);
@@ -53,6 +56,7 @@ export function checkWorker(file: unknown, options: WorkerOptions): void {
   if (options.exitWithinMs !== undefined) requireNumber('options.exitWithinMs', options.exitWithinMs, 0);
   if (options.uid !== undefined) requireWhole('options.uid', options.uid, 0);
   if (options.log !== undefined) requireMethods('options.log', options.log, 'a SharedHoldLog', ['stopped']);
+  if (options.env !== undefined) requireObject('options.env', options.env);
   requireTexts('options.env', Object.values(options.env ?? {}));
   requireTexts('options.execArgv', options.execArgv ?? []);
 }
@@ -82,6 +86,11 @@ export function requireCloneable(argument: string, value: unknown): void {
 /** The absolute path of a worker's file. */
 export function pathOf(file: string | URL): string {
   return typeof file === 'string' ? resolvePath(file) : fileURLToPath(file);
+}
+
+function requireObject(argument: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
+  throw invalidArgument(argument, value, 'must be an object');
 }
 
 function requireTexts(argument: string, texts: readonly unknown[]): void {

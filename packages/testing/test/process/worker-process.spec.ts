@@ -66,6 +66,14 @@ describe('A worker process', () => {
 });
 
 describe('A test whose worker', () => {
+  it('leaves a process behind does not wait for that one', async () => {
+    const parent = worker('parent');
+    const left = await parent.next<number>();
+    await parent.close();
+    // It is still there, and this throws otherwise.
+    expect(process.kill(left, 'SIGKILL')).toBe(true);
+  });
+
   it('speaks to a parent process of its own hears nothing of it', async () => {
     const stranger = worker<string>('stranger');
     expect(await stranger.finish()).toBe('returned');
@@ -97,6 +105,7 @@ describe('A test whose worker', () => {
     ['a user below zero', { uid: -1 }, /options\.uid must be a whole number/],
     ['an option that does not exist', { walShiftMs: 1 }, /no option 'walShiftMs'/],
     ['an environment of numbers', { env: { A: 1 } }, /options\.env must hold texts/],
+    ['an environment of one text', { env: 'abc' }, /options\.env must be an object/],
     ['a log that is none', { log: {} }, /options\.log must be a SharedHoldLog/],
   ])('is given %s starts nothing', (_what, options, message) => {
     expect(() => worker('talk', options)).toThrow(message);
@@ -106,6 +115,8 @@ describe('A test whose worker', () => {
   it('has no file starts nothing', () => {
     expect(() => worker('nowhere')).toThrow(/file must be a file that exists/);
     expect(() => startWorker(7 as never)).toThrow(/file must be a path or a file URL/);
+    expect(() => startWorker(__dirname)).toThrow(/file must be a file that exists/);
+    expect(() => startWorker(__filename, null as never)).toThrow(/options must be an object/);
     const talk = worker('talk', { input: { n: 1n } });
     expect(() => talk.tell(() => 1)).toThrow(/message must be something that can be cloned/);
     expect(() => talk.shiftWallClock(NaN)).toThrow(/wallShiftMs must be a finite number/);
