@@ -5,7 +5,7 @@
  * says "held" begins it again.
  */
 import { invalidArgument, systemClock, type Clock } from '@guard/core';
-import { checkClock } from '../argument.js';
+import { checkClock, requireNumber, requireOneOf } from '../argument.js';
 
 /** One line of the log. */
 export interface HoldEvent {
@@ -23,6 +23,9 @@ export interface HoldEvent {
   readonly token?: bigint;
 }
 
+/** What a holder says beside that it was granted the lock. */
+const LATER: readonly HoldEvent['type'][] = ['held', 'paused', 'exit', 'lost'];
+
 /** The log of one scenario. */
 export class HoldLog {
   readonly events: HoldEvent[] = [];
@@ -35,12 +38,13 @@ export class HoldLog {
 
   /** A lock was granted. */
   enter(holder: string, lock: { readonly key: string; readonly token: bigint }): void {
-    requireGrant(lock);
+    requireGrant(holder, lock);
     this.#add({ type: 'enter', key: lock.key, holder, token: lock.token });
   }
 
   /** Any other line. */
   add(type: Exclude<HoldEvent['type'], 'enter'>, holder: string, key: string): void {
+    requireLine(type, holder, key);
     this.#add({ type, key, holder });
   }
 
@@ -108,10 +112,22 @@ export function findTokenDisorder(events: readonly HoldEvent[]): string[] {
 }
 
 /** Refuses a grant that no law could be looked at for. */
-export function requireGrant(lock: unknown): void {
+export function requireGrant(holder: unknown, lock: unknown): void {
   const { key, token } = (lock ?? {}) as { readonly key?: unknown; readonly token?: unknown };
-  if (typeof key !== 'string') throw invalidArgument('lock.key', key, 'must be a text');
+  requireText('holder', holder);
+  requireText('lock.key', key);
   if (typeof token !== 'bigint') throw invalidArgument('lock.token', token, 'must be a bigint');
+}
+
+/** Refuses any other line that would end a belief, or begin one, that nobody spoke of. */
+export function requireLine(type: unknown, holder: unknown, key: unknown): void {
+  requireOneOf('type', type, LATER);
+  requireText('holder', holder);
+  requireText('key', key);
+}
+
+function requireText(argument: string, value: unknown): void {
+  if (typeof value !== 'string') throw invalidArgument(argument, value, 'must be a text');
 }
 
 function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
@@ -121,5 +137,11 @@ function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
 }
 
 function inTime(events: readonly HoldEvent[]): HoldEvent[] {
+  const given: unknown = events;
+  if (!Array.isArray(given)) throw invalidArgument('events', given, 'must be an array');
+  for (const [index, event] of events.entries()) {
+    requireNumber(`events[${index}].atMs`, event.atMs);
+    requireOneOf(`events[${index}].type`, event.type, ['enter', ...LATER]);
+  }
   return [...events].sort((a, b) => a.atMs - b.atMs);
 }

@@ -2,7 +2,8 @@
  * What a scenario left behind: after the last release and the last close there must be no lock, no ticket, no entry,
  * no stream and no timer of its own.
  */
-import type { LockBackend, StateStore } from '@guard/core';
+import { invalidArgument, type LockBackend, type StateStore } from '@guard/core';
+import { requireMethods, requireOptions } from '../argument.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 
 /** Where to look. */
@@ -17,9 +18,36 @@ export interface LeftoverQuery {
   readonly clock?: VirtualClock;
 }
 
-/** Everything that is left, in sentences; empty where nothing is. */
+/**
+ * Everything that is left, in sentences; empty where nothing is.
+ *
+ * @throws GuardError `invalid-argument`: the query names nothing to look at, or a part of it would not be looked at.
+ */
 export async function findLeftovers(query: LeftoverQuery): Promise<string[]> {
+  checkQuery(query);
   return [...(await leftLocks(query)), ...(await leftEntries(query)), ...leftTimers(query)];
+}
+
+/** Whoever looks at nothing finds nothing: that must not pass for an answer. */
+function checkQuery(query: LeftoverQuery): void {
+  requireOptions('query', query, ['locks', 'keys', 'state', 'prefix', 'clock']);
+  const { locks, keys, state, prefix, clock } = query;
+  if (locks !== undefined) requireMethods('query.locks', locks, 'a LockBackend', ['inspect']);
+  if (state !== undefined) requireMethods('query.state', state, 'a StateStore', ['scan']);
+  if (clock !== undefined && (clock as Partial<VirtualClock>).pendingTimers === undefined) {
+    throw invalidArgument('query.clock', clock, 'must be a VirtualClock');
+  }
+  if ((keys === undefined) !== (locks === undefined)) {
+    throw invalidArgument('query.keys', keys, 'must be given with query.locks, and only with it');
+  }
+  if (keys !== undefined && !Array.isArray(keys))
+    throw invalidArgument('query.keys', keys, 'must be an array');
+  if (prefix !== undefined && state === undefined) {
+    throw invalidArgument('query.prefix', prefix, 'must be given with query.state only');
+  }
+  if (locks === undefined && state === undefined && clock === undefined) {
+    throw invalidArgument('query', query, 'must name locks, state or a clock');
+  }
 }
 
 async function leftLocks({ locks, keys = [] }: LeftoverQuery): Promise<string[]> {

@@ -2,7 +2,7 @@
  * Secrets of a client that was handed in (S6): none of them may be in what an application is told. Looks as a person
  * who prints an error looks, and as a logger that walks it: the printed form, and every property, cause and entry,
  * hidden ones and bytes too. A secret counts as told in any form that somebody could read back: as it is, encoded for
- * an address, in base64, in hexadecimal.
+ * an address or a form, escaped as JSON does it, in base64, in hexadecimal.
  */
 import { inspect, types } from 'node:util';
 import { EVENT_NAMES, invalidArgument, type Guard } from '@guard/core';
@@ -67,7 +67,21 @@ function formsOf(secret: string): string[] {
     encoded.push(all.toString('base64').slice(first, last), all.toString('base64url').slice(first, last));
   }
   const long = encoded.filter((form) => form.length >= MIN_ENCODED);
-  return [...new Set([secret, encodeURIComponent(secret), ...long])];
+  return [...new Set([secret, ...escapedFormsOf(secret), ...long])];
+}
+
+/** As it stands in an address, in a form, and in JSON: alone, and inside of JSON that is a text of JSON again. */
+function escapedFormsOf(secret: string): string[] {
+  const address = new URL('guard://host');
+  address.password = secret;
+  const encoded = [
+    encodeURIComponent(secret),
+    address.password,
+    new URLSearchParams({ '': secret }).toString().slice(1),
+  ];
+  const lower = encoded.map((form) => form.replace(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()));
+  const json = JSON.stringify(secret).slice(1, -1);
+  return [...encoded, ...lower, json, JSON.stringify(json).slice(1, -1)];
 }
 
 /** The bytes of what is bytes, or a list of them, as JSON makes it of a buffer. */

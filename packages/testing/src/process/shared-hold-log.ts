@@ -3,8 +3,15 @@
  * share (the monotonic clock of the system), so that the lines of all of them have one order.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { GuardError } from '@guard/core';
-import { findOverlaps, findTokenDisorder, requireGrant, type HoldEvent } from '../check/hold-log.js';
+import { GuardError, invalidArgument } from '@guard/core';
+import { requireWhole } from '../argument.js';
+import {
+  findOverlaps,
+  findTokenDisorder,
+  requireGrant,
+  requireLine,
+  type HoldEvent,
+} from '../check/hold-log.js';
 
 /** What a holder says. */
 type HoldLine = Omit<HoldEvent, 'token'> & { readonly token?: string; readonly pid: number };
@@ -17,22 +24,25 @@ export class SharedHoldLog {
   readonly file: string;
 
   constructor(file: string) {
+    if (typeof file !== 'string' || file === '') throw invalidArgument('file', file, 'must be a path');
     this.file = file;
   }
 
   /** A lock was granted. */
   enter(holder: string, lock: { readonly key: string; readonly token: bigint }): void {
-    requireGrant(lock);
+    requireGrant(holder, lock);
     this.#append({ type: 'enter', key: lock.key, holder, token: String(lock.token), pid: process.pid });
   }
 
   /** Any other line. */
   add(type: Exclude<HoldEvent['type'], 'enter'>, holder: string, key: string): void {
+    requireLine(type, holder, key);
     this.#append({ type, key, holder, pid: process.pid });
   }
 
   /** A process stands still, or is dead: whatever it believed to hold, it believes no more. */
   stopped(pid: number): void {
+    requireWhole('pid', pid, 1);
     this.#append({ type: 'stopped', pid });
   }
 

@@ -80,6 +80,18 @@ describe('HoldLog', () => {
     expect(() => new HoldLog({} as never)).toThrow(/clock must be a Clock/);
   });
 
+  it('refuses lines that nobody could have meant, which would end a belief in silence [S1]', () => {
+    const holds = new HoldLog();
+    expect(() => holds.add('helt' as never, 'A', 'k')).toThrow(/type must be 'held' or/);
+    expect(() => holds.add('enter' as never, 'A', 'k')).toThrow(/type must be 'held' or/);
+    expect(() => holds.add('held', undefined as never, 'k')).toThrow(/holder must be a text/);
+    expect(() => holds.add('held', 'A', 7 as never)).toThrow(/key must be a text/);
+    expect(() => holds.enter(undefined as never, { key: 'k', token: 1n })).toThrow(/holder must be a text/);
+    expect(() => findOverlaps(undefined as never)).toThrow(/events must be an array/);
+    expect(() => findOverlaps(log('1 A helt'))).toThrow(/events\[0\]\.type must be/);
+    expect(() => findTokenDisorder(log('x A enter 1'))).toThrow(/events\[0\]\.atMs must be/);
+  });
+
   it('stamps lines with the monotonic time and names its problems', async () => {
     const clock = new VirtualClock({ monoMs: 0 });
     const holds = new HoldLog(clock);

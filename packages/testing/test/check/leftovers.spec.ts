@@ -1,5 +1,5 @@
 import type { LockBackend, LockInfo, StateStore } from '@guard/core';
-import { findLeftovers, VirtualClock } from '@guard/testing';
+import { failureOf, findLeftovers, VirtualClock } from '@guard/testing';
 
 const info = (key: string, held: boolean, waiting: number): LockInfo => ({ key, held, waiting, token: 1n });
 const infos: Record<string, LockInfo> = {
@@ -30,6 +30,22 @@ describe('findLeftovers', () => {
 
   it('finds entries on every page', async () => {
     expect(await findLeftovers({ state, prefix: 'p/' })).toEqual(['entry p/1', 'entry p/2']);
+  });
+
+  it.each<[object | undefined, string]>([
+    [undefined, 'query must be an object'],
+    [{}, 'must name locks, state or a clock'],
+    [{ lock: locks }, "no option 'lock'"],
+    [{ locks }, 'query.keys must be given with query.locks'],
+    [{ keys: ['held'] }, 'query.keys must be given with query.locks'],
+    [{ locks: {}, keys: [] }, 'query.locks must be a LockBackend'],
+    [{ state, locks, keys: 'held' }, 'query.keys must be an array'],
+    [{ prefix: 'p/' }, 'query.prefix must be given with query.state'],
+    [{ clock: {} }, 'query.clock must be a VirtualClock'],
+  ])('does not pass for an answer what it did not look at: %j', async (query, message) => {
+    const refused = await failureOf(findLeftovers(query as never));
+    expect(refused.code).toBe('invalid-argument');
+    expect(refused.message).toContain(message);
   });
 
   it('finds timers that keep the process alive, and leaves the others alone [L5]', async () => {

@@ -57,4 +57,12 @@ describe('A shared hold log', () => {
   it('refuses a grant without a token', () => {
     expect(() => log.enter('A', { key: 'k' } as never)).toThrow(/lock\.token must be a bigint/);
   });
+
+  it('refuses lines that nobody could have meant, and writes none of them', () => {
+    expect(() => log.add('helt' as never, 'A', 'k')).toThrow(/type must be 'held' or/);
+    expect(() => log.add('held', 'A', undefined as never)).toThrow(/key must be a text/);
+    expect(() => log.stopped('12' as never)).toThrow(/pid must be a whole number/);
+    expect(() => new SharedHoldLog(undefined as never)).toThrow(/file must be a path/);
+    expect(log.events()).toEqual([]);
+  });
 });
