@@ -1,4 +1,4 @@
-import { filesUnder, manifest, packageNames } from './support/source.js';
+import { filesUnder, manifest, packageNames, type Manifest } from './support/source.js';
 
 const page = filesUnder('docs', 'dependencies.md').find(({ path }) => path === 'docs/dependencies.md');
 const rows = [...(page?.text ?? '').matchAll(/^\| `([^`]+)`\s*\|(.*)$/gm)];
@@ -17,6 +17,17 @@ describe('dependencies', () => {
     expect(explained.filter((name) => !names.includes(name ?? ''))).toEqual([]);
   });
 
+  it('are found in every list of a manifest', () => {
+    const fields = {
+      dependencies: { a: '1', '@guard/core': '1' },
+      devDependencies: { b: '1' },
+      peerDependencies: { c: '1' },
+      optionalDependencies: { d: '1' },
+      bundleDependencies: ['e'],
+    };
+    expect(namesIn(fields)).toEqual(['a', 'b', 'c', 'd', 'e']);
+  });
+
   it('have a reason in their row', () => {
     expect(rows.filter((row) => row[2]?.split('|').some((cell) => cell.trim().length > 20) !== true)).toEqual(
       [],
@@ -24,15 +35,20 @@ describe('dependencies', () => {
   });
 });
 
+/** The names in every list by which npm installs something. */
+function namesIn(fields: Partial<Manifest>): string[] {
+  const lists = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'];
+  const names = lists.flatMap((list) => Object.keys(fields[list] ?? {}));
+  const bundled = (fields['bundleDependencies'] ?? fields['bundledDependencies'] ?? []) as string[];
+  return [...names, ...bundled].filter((name) => !name.startsWith('@guard/'));
+}
+
 /** Every dependency from outside this repository, with the first folder that names it. */
 function dependencies(): Map<string, string> {
   const found = new Map<string, string>();
   const folders = ['.', 'benchmarks', ...packageNames().map((name) => `packages/${name}`)];
   for (const folder of folders) {
-    const { dependencies: plain, devDependencies: dev, peerDependencies: peer } = manifest(folder);
-    for (const name of Object.keys({ ...plain, ...dev, ...peer })) {
-      if (!name.startsWith('@guard/') && !found.has(name)) found.set(name, folder);
-    }
+    for (const name of namesIn(manifest(folder))) if (!found.has(name)) found.set(name, folder);
   }
   return found;
 }

@@ -10,6 +10,8 @@ const LOOKED_AT = [
   'packages/testing/src/process/shared-hold-log.ts: process.hrtime',
   // Makes a worker's wall clock wrong.
   'packages/testing/src/process/bootstrap.ts: Real = Date',
+  // Says which server a test ran against.
+  'packages/testing/src/servers/announce.ts: process.stderr',
 ];
 const FORBIDDEN_NAMES = [
   ...['console', 'performance', 'setTimeout', 'setInterval', 'setImmediate'],
@@ -19,7 +21,7 @@ const FORBIDDEN_MEMBERS = ['hrtime', 'randomUUID', 'randomBytes', 'getRandomValu
 const FORBIDDEN_OF = new Map([
   ['Date', ['now']],
   ['Math', ['random']],
-  ['process', ['exit']],
+  ['process', ['exit', 'reallyExit', 'exitCode', 'abort', 'stdout', 'stderr', 'uptime']],
   ['AbortSignal', ['timeout']],
 ]);
 
@@ -48,6 +50,17 @@ describe('determinism', () => {
     'globalThis.setTimeout(f, 1)',
     'setTimeout(f, 1)',
     'AbortSignal.timeout(5)',
+    "const D = globalThis['Date'];",
+    'const { random } = Math;',
+    'const { random: draw } = globalThis.Math;',
+    'const M = Math;',
+    'const { exit } = process;',
+    'const node = process;',
+    'process.exitCode = 1',
+    'process.abort()',
+    "process.stdout.write('x')",
+    "process['stderr']",
+    'process.uptime()',
     'crypto.randomUUID()',
     "import { randomUUID } from 'node:crypto';",
   ])('sees %s', (text) => expect(impurities(sample(text))).toHaveLength(1));
@@ -57,6 +70,10 @@ describe('determinism', () => {
     'x instanceof Date',
     'let at: Date',
     'clock.now()',
+    'const { max } = Math;',
+    'const process = start();',
+    'xs.map(Math.floor)',
+    'const { pid } = process;',
     '// Date.now()',
     'const text = "console.log"',
   ])('accepts %s', (text) => expect(impurities(sample(text))).toEqual([]));
@@ -80,7 +97,24 @@ function isImpure(node: ts.Node): boolean {
   if (!ts.isIdentifier(node) || ts.isTypeNode(node.parent) || isDeclared(node)) return false;
   if (ts.isPropertyAccessExpression(node.parent) && node.parent.name === node) return isForbiddenMember(node);
   if (node.text === 'Date') return !isPure(node.parent);
+  if (FORBIDDEN_OF.has(node.text) && isAlias(node)) return true;
+  if (ts.isBindingElement(node.parent) && isTakenOut(node, node.parent)) return true;
   return FORBIDDEN_NAMES.includes(node.text);
+}
+
+/** `const other = Math`: what is taken from it under that name is not seen. */
+function isAlias(node: ts.Identifier): boolean {
+  const { parent } = node;
+  return ts.isVariableDeclaration(parent) && parent.initializer === node && ts.isIdentifier(parent.name);
+}
+
+/** `const { random } = Math`. */
+function isTakenOut(name: ts.Identifier, element: ts.BindingElement): boolean {
+  const declaration = element.parent.parent;
+  if ((element.propertyName ?? element.name) !== name || !ts.isVariableDeclaration(declaration)) return false;
+  const of = declaration.initializer?.getText().split('.').at(-1) ?? '';
+  // Each mention of a date is looked at by itself.
+  return of !== 'Date' && FORBIDDEN_OF.get(of)?.includes(name.text) === true;
 }
 
 /** `a.b` and `a['b']`. */
@@ -90,7 +124,8 @@ function isForbiddenMember(name: ts.Identifier | ts.StringLiteral): boolean {
   const of = expression.getText().split('.').at(-1) ?? '';
   return (
     FORBIDDEN_OF.get(of)?.includes(name.text) === true ||
-    (of === 'globalThis' && FORBIDDEN_NAMES.includes(name.text))
+    (of === 'globalThis' && FORBIDDEN_NAMES.includes(name.text)) ||
+    (of === 'globalThis' && ts.isStringLiteral(name) && name.text === 'Date')
   );
 }
 

@@ -1,5 +1,6 @@
 import { librarySources, parse, sample } from './support/source.js';
 import {
+  driversGivenAway,
   looksLikeStatement,
   patchedCalls,
   patchwork,
@@ -43,12 +44,29 @@ describe('statements', () => {
     expect(found.filter((problem) => !LOOKED_AT.some((part) => problem.includes(part)))).toEqual([]);
   });
 
+  it('reach a driver by no other name of its functions', () => {
+    expect(withDrivers.flatMap(driversGivenAway)).toEqual([]);
+  });
+
+  it.each([
+    'const run = db.query.bind(db);',
+    'const run = db.query;',
+    'db.query.call(db, text)',
+    'Reflect.apply(db.query, db, [text])',
+    "const run = db['exec'];",
+  ])('sees %s', (text) => expect(driversGivenAway(sample(text))).toHaveLength(1));
+
   it('are not made by putting texts together, and take no columns from outside of their file', () => {
     expect(statementFiles.flatMap(patchwork)).toEqual([]);
   });
 
   it.each([
     'db.query(`select * from t where k = ${key}`)',
+    "db['query'](`x = ${key}`)",
+    '(db.query)(`x = ${key}`)',
+    'db.query!(`x = ${key}`)',
+    'db?.query?.(`x = ${key}`)',
+    'db.execute(`x = ${key}`)',
     "db.prepare('select * from t where k = ' + key)",
     'database.exec(`drop table ${name}`)',
     'client.eval(`return ${script}`, 0)',
@@ -67,6 +85,7 @@ describe('statements', () => {
   it.each([
     'db.query(`SELECT * FROM ${tables.run} WHERE k = ?`, [key])',
     'db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)',
+    'breaker.execute(() => call(key))',
     'db.query(sent.statement, sent.parameters)',
     "import { read } from './statements/read.js'; db.query(read(tables), [key])",
     "builder.where('k = :key', { key })",

@@ -32,10 +32,12 @@ describe('tests', () => {
     expect(switchedTests(sample('describeLockBackend({ skip: it.skip })'))).toEqual([]);
   });
 
-  it.each(["it('x', () => {})", "test.each([1])('x', async () => { await call(); })"])(
-    'sees that %s is idle',
-    (text) => expect(idleTests(sample(text))).toHaveLength(1),
-  );
+  it.each([
+    "it('x', () => {})",
+    "test.each([1])('x', async () => { await call(); })",
+    "it('x', () => { expect(true); })",
+    "it('x', () => { expect.assertions(0); })",
+  ])('sees that %s is idle', (text) => expect(idleTests(sample(text))).toHaveLength(1));
 
   it.each([
     "it('x', () => expect(1).toBe(1))",

@@ -109,12 +109,21 @@ function isHelper(specifier: string): boolean {
 function asserts(body: ts.Node, asserting: ReadonlySet<string>): boolean {
   let found = false;
   const look = (node: ts.Node): void => {
-    if (ts.isIdentifier(node) && (/^(expect|assert|until|seen)/.test(node.text) || asserting.has(node.text)))
-      found = true;
+    if (ts.isIdentifier(node) && (isAssertion(node) || asserting.has(node.text))) found = true;
     if (!found) ts.forEachChild(node, look);
   };
   look(body);
   return found;
+}
+
+/** By its name; of Jest's own only what compares something. */
+function isAssertion(name: ts.Identifier): boolean {
+  const { parent } = name;
+  if (name.text !== 'expect') return /^(expect|assert(?!ions$)|until|seen)/.test(name.text);
+  if (ts.isPropertyAccessExpression(parent)) return false;
+  return (
+    !ts.isCallExpression(parent) || parent.expression !== name || !ts.isExpressionStatement(parent.parent)
+  );
 }
 
 function endsIn(statement: ts.Statement): boolean {
