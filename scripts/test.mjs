@@ -1,9 +1,12 @@
 // `npm test`: everything between a fresh clone and a verdict. Uses nothing but Node until dependencies are installed.
+import { availableParallelism } from 'node:os';
 import { fetchPackages, provideNativeModules, whyInstall } from './lib/install.mjs';
 import { runJestProjects } from './lib/jest.mjs';
 import { run, runNodeTool } from './lib/run.mjs';
 import { provideServerPrograms } from './lib/server-programs.mjs';
 import { Stages } from './lib/stages.mjs';
+
+const WORKERS = Math.max(4, availableParallelism() - 2);
 
 const stages = new Stages();
 const totals = { passed: 0, failed: 0, skipped: 0 };
@@ -16,9 +19,12 @@ const [there] = await Promise.all([
 if (there) {
   const build = stages.run('build', async () => (await script('build.mjs', '--unchecked')).code === 0);
   await Promise.all([
-    // What waits for servers and processes most of the while begins as soon as it can.
+    // What waits for servers and processes most of the while begins as soon as it can. It keeps times, so it gets one
+    // worker less than it has alone.
     Promise.all([stages.run('native modules', provideNativeModules), build]).then(() =>
-      stages.run('tests: unit, examples, servers', () => test(['unit', 'examples', 'servers'])),
+      stages.run('tests: unit, examples, servers', () =>
+        test(['unit', 'examples', 'servers'], { args: [`--maxWorkers=${WORKERS}`] }),
+      ),
     ),
     // What only calculates fills the gaps: first those of the native build, then those of the waiting tests.
     build.then(calculate),
