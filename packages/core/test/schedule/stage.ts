@@ -62,10 +62,12 @@ export class ScheduleStage extends Stage {
     const found: Record<string, unknown[]> = {};
     for (const run of [...(await this.records())].reverse()) {
       const at = (ms: number): number => (ms - START_MS) / 1_000;
+      // A pause ends when a node says so, and a node knows the time of the store to a millisecond only.
+      const about = (ms: number): number => Math.round(at(ms));
       const name = run.state;
       const shown =
         run.state === 'expired' && run.summary !== undefined
-          ? `${at(run.summary.fromMs)}–${at(run.summary.toMs)}: ${run.summary.count} ${run.reason}`
+          ? `${about(run.summary.fromMs)}–${about(run.summary.toMs)}: ${run.summary.count} ${run.reason}`
           : at(run.scheduledForMs ?? NaN);
       (found[name] ??= []).push(shown);
     }
