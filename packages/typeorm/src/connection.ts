@@ -11,7 +11,7 @@ import { GuardError, type Clock, type Random } from '@guard/core';
 import { isBusy, sqliteCode, type SqliteDatabase, type SqliteDriver } from './driver.js';
 import type { SqliteStatement, SqliteValue } from './driver.js';
 import type { Row } from './row.js';
-import { Turns } from './turns.js';
+import { MAX_TURN_MS, Turns } from './turns.js';
 
 /** How to open a file. */
 export interface ConnectionOptions {
@@ -40,8 +40,6 @@ const LONG_MS = 100;
 const MAX_COURTESY_MS = 500;
 /** How often it is checked that the path still leads to the file that is open. */
 const CHECK_FILE_MS = 1_000;
-/** How long writers that waited are served before timers and I/O get their turn. */
-const MAX_TURN_MS = 10;
 
 const DISTURBS = new GuardError('unavailable', 'a write would disturb a transaction of the application');
 

@@ -6,7 +6,7 @@
 import type { Clock } from '@guard/core';
 
 /** How long calls may follow each other before timers and I/O get their turn. */
-const MAX_TURN_MS = 10;
+export const MAX_TURN_MS = 10;
 
 /** The turns of one connection. */
 export class Turns {

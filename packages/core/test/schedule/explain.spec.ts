@@ -1,8 +1,6 @@
 /** `explain` with each of its answers: for every instant a verdict, and a sentence that names who, what or why. */
-import type { Explanation } from '@guard/core';
-import type { Process } from '../runs/stage.js';
 import { Gate, sleep } from '../runs/stage.js';
-import { ScheduleStage, START_MS } from './stage.js';
+import { MINUTES, saying, ScheduleStage } from './stage.js';
 
 let stage: ScheduleStage;
 beforeEach(() => {
@@ -10,22 +8,12 @@ beforeEach(() => {
 });
 afterEach(() => stage.close());
 
-const MINUTES = { cron: '* * * * *' } as const;
-const at = (seconds: number): Date => new Date(START_MS + seconds * 1_000);
-
-async function why(node: Process, seconds: number): Promise<readonly [Explanation['verdict'], string]> {
-  const { verdict, text } = await stage.clock.runUntil(node.guard.tasks.explain('t', at(seconds)));
-  return [verdict, text];
-}
-
-const saying = (text: string): string => expect.stringContaining(text) as string;
-
 test('it ran on this node, and the one that lost says the same', async () => {
   const nodes = [await stage.node(MINUTES), await stage.node(MINUTES)];
   await stage.clock.advance(61_000);
   const winner = stage.log[0]!.node;
   for (const node of nodes)
-    expect(await why(node, 60)).toEqual(['completed', saying(`ran on ${winner} (cron)`)]);
+    expect(await stage.why(node, 60)).toEqual(['completed', saying(`ran on ${winner} (cron)`)]);
 });
 
 test('it was taken over: the node that went on with it is named', async () => {
@@ -36,7 +24,7 @@ test('it was taken over: the node that went on with it is named', async () => {
   const victim = stage.log[0]!.node === 'node-1' ? 0 : 1;
   nodes[victim]!.kill();
   await stage.clock.advance(20_000);
-  const answer = await why(nodes[1 - victim]!, 60);
+  const answer = await stage.why(nodes[1 - victim]!, 60);
   expect(answer).toEqual(['completed', saying(`ran on node-${2 - victim} (takeover)`)]);
 });
 
@@ -48,20 +36,20 @@ test('it runs, it failed, and it waits for a person', async () => {
   const node = await stage.node({ ...MINUTES, onCrash: 'hold' }, { work });
   const other = await stage.node({ ...MINUTES, onCrash: 'hold' }, { work });
   await stage.clock.advance(121_000);
-  expect(await why(node, 60)).toEqual(['failed', saying('TypeError: boom')]);
-  expect(await why(node, 120)).toEqual(['running', saying(`runs on ${stage.log[1]!.node} since`)]);
+  expect(await stage.why(node, 60)).toEqual(['failed', saying('TypeError: boom')]);
+  expect(await stage.why(node, 120)).toEqual(['running', saying(`runs on ${stage.log[1]!.node} since`)]);
   const victim = stage.log[1]!.node === 'node-1' ? node : other;
   victim.kill();
   await stage.clock.advance(20_000);
   const left = victim === node ? other : node;
-  expect(await why(left, 120)).toEqual(['on-hold', saying('waits for a person')]);
+  expect(await stage.why(left, 120)).toEqual(['on-hold', saying('waits for a person')]);
 });
 
 test('another run overlapped with it', async () => {
   const work = (): unknown => sleep(stage.clock, 90_000);
   const node = await stage.node(MINUTES, { work });
   await stage.clock.advance(121_000);
-  expect(await why(node, 120)).toEqual(['skipped', saying('overlap with 2026-01-01T00:01:00.000Z')]);
+  expect(await stage.why(node, 120)).toEqual(['skipped', saying('overlap with 2026-01-01T00:01:00.000Z')]);
 });
 
 test('it is older than the deadline, or waits because nobody can have its lock', async () => {
@@ -69,18 +57,18 @@ test('it is older than the deadline, or waits because nobody can have its lock',
   await stage.clock.advance(59_000);
   node.locks.down();
   await stage.clock.advance(12_000);
-  expect(await why(node, 60)).toEqual(['pending', saying('waits to be begun')]);
+  expect(await stage.why(node, 60)).toEqual(['pending', saying('waits to be begun')]);
   await stage.clock.advance(15_000);
-  expect(await why(node, 60)).toEqual(['expired', saying('older than the startingDeadline')]);
+  expect(await stage.why(node, 60)).toEqual(['expired', saying('older than the startingDeadline')]);
 });
 
 test('it fell into a pause, and who asks is told the note', async () => {
   const node = await stage.node(MINUTES);
   await stage.clock.runUntil(node.guard.tasks.pause('t', { note: 'Ada, month end' }));
   await stage.clock.advance(61_000);
-  expect(await why(node, 60)).toEqual(['paused', saying('(Ada, month end)')]);
+  expect(await stage.why(node, 60)).toEqual(['paused', saying('(Ada, month end)')]);
   await stage.clock.runUntil(node.guard.tasks.resume('t'));
-  expect(await why(node, 60)).toEqual(['was-paused', saying('the task was paused')]);
+  expect(await stage.why(node, 60)).toEqual(['was-paused', saying('the task was paused')]);
 });
 
 test('the schedule was changed', async () => {
@@ -89,7 +77,7 @@ test('the schedule was changed', async () => {
   await stage.clock.runUntil(old.guard.close());
   await stage.clock.advance(100_000);
   const node = await stage.node({ cron: '30 * * * *' });
-  expect(await why(node, 60)).toEqual(['definition-changed', saying('the schedule was changed')]);
+  expect(await stage.why(node, 60)).toEqual(['definition-changed', saying('the schedule was changed')]);
 });
 
 test('[V30] no node was up that knows the task: one that does not know it can tell', async () => {
@@ -99,22 +87,25 @@ test('[V30] no node was up that knows the task: one that does not know it can te
   await stage.clock.advance(1_000);
   await stage.clock.runUntil(knows.guard.close());
   await stage.clock.advance(130_000);
-  expect(await why(stranger, 60)).toEqual(['due', saying('no node that follows the schedule has begun it')]);
+  expect(await stage.why(stranger, 60)).toEqual([
+    'due',
+    saying('no node that follows the schedule has begun it'),
+  ]);
   await stage.node(MINUTES);
-  expect(await why(stranger, 60)).toEqual(['missed', saying('no node that knows the task was up')]);
+  expect(await stage.why(stranger, 60)).toEqual(['missed', saying('no node that knows the task was up')]);
 });
 
 test('it has not come, is none, or came before anybody followed the schedule', async () => {
   await stage.clock.advance(90_000);
   const node = await stage.node(MINUTES);
-  expect(await why(node, 120)).toEqual(['upcoming', saying('has not come yet')]);
-  expect(await why(node, 121)).toEqual(['not-scheduled', saying('is not in the schedule')]);
-  expect(await why(node, 60)).toEqual(['before-first-sight', saying('before any node followed')]);
+  expect(await stage.why(node, 120)).toEqual(['upcoming', saying('has not come yet')]);
+  expect(await stage.why(node, 121)).toEqual(['not-scheduled', saying('is not in the schedule')]);
+  expect(await stage.why(node, 60)).toEqual(['before-first-sight', saying('before any node followed')]);
 });
 
 test('it was settled, and its record is pruned', async () => {
   const retain = { runs: '1m', keys: '2m' } as const;
   const node = await stage.node({ every: '1m' }, { guard: { retain } });
   await stage.clock.advance(30 * 60_000);
-  expect(await why(node, 60)).toEqual(['forgotten', saying('its record is gone')]);
+  expect(await stage.why(node, 60)).toEqual(['forgotten', saying('its record is gone')]);
 });

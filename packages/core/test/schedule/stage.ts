@@ -1,5 +1,5 @@
 /** Started nodes with a schedule over one store, on a virtual clock; and a log of what ran, where and when. */
-import type { GuardOptions, Run, TaskOptions } from '@guard/core';
+import type { Explanation, GuardOptions, Run, TaskOptions } from '@guard/core';
 import type { VirtualClock } from '@guard/testing';
 import { type Process, Stage } from '../runs/stage.js';
 
@@ -17,6 +17,12 @@ export const START_MS = Date.UTC(2026, 0, 1);
 
 /** Short leases, so that a takeover takes seconds. */
 export const SWEEP = { sweepInterval: '2s', defaults: { ttl: '6s' } } satisfies Partial<GuardOptions>;
+
+/** A schedule with an instant every minute. */
+export const MINUTES = { cron: '* * * * *' } as const;
+
+/** A text that has this in it. */
+export const saying = (text: string): string => expect.stringContaining(text) as string;
 
 /** A stage for schedules. */
 export class ScheduleStage extends Stage {
@@ -50,6 +56,22 @@ export class ScheduleStage extends Stage {
   async start(node: Process): Promise<void> {
     const started = node.guard.start();
     await this.clock.runUntil(started);
+  }
+
+  /** An instant, so many seconds after the start of the stage. */
+  at(seconds: number): Date {
+    return new Date(START_MS + seconds * 1_000);
+  }
+
+  /** What a node says of an instant of the task `t`, so many seconds after the start of the stage. */
+  async explained(node: Process, seconds: number): Promise<Explanation> {
+    return this.clock.runUntil(node.guard.tasks.explain('t', this.at(seconds)));
+  }
+
+  /** The same as verdict and text. */
+  async why(node: Process, seconds: number): Promise<readonly [Explanation['verdict'], string]> {
+    const { verdict, text } = await this.explained(node, seconds);
+    return [verdict, text];
   }
 
   /** The instants that were run, in seconds after the start of the stage, in the order of their runs. */
