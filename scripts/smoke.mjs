@@ -49,7 +49,7 @@ async function smoke() {
       for (const [name, image] of Object.entries(IMAGE_VARIABLES)) process.env[name] ??= image;
     }
     const shown = await stages.run('smoke: servers in containers', async () => {
-      const { ok, passed, failed } = await runJestProjects('smoke');
+      const { ok, passed, failed } = await runJestProjects(['smoke']);
       console.log(`${passed} passed, ${failed} failed`);
       return ok && (!docker.own || (await leavesNothing()));
     });

@@ -7,6 +7,8 @@ import { runNodeTool } from './run.mjs';
 
 /** Runs projects of jest, all in one: while some of their tests wait, others work. `options` as in `runNodeTool`. */
 export function runJestProjects(projects, { args = [], ...options } = {}) {
+  // A single name would be spread into its letters, and jest would find no project of such a name.
+  if (!Array.isArray(projects)) throw new TypeError(`projects is a list of names, not ${typeof projects}`);
   return runJest([...args, '--selectProjects', ...projects], options);
 }
 
