@@ -48,6 +48,8 @@ export class TcpConnection {
   readonly #onClose: () => void;
   #server: Socket | undefined;
   #pipes: Record<Direction, TcpPipe> | undefined;
+  /** Directions that were ended before there was a way to the server. */
+  readonly #ended = new Set<Direction>();
 
   constructor(client: Socket, rules: ConnectionRules, onClose: () => void) {
     this.#client = client;
@@ -69,6 +71,7 @@ export class TcpConnection {
       'to-server': this.#pipe(this.#client, server, 'to-server'),
       'to-client': this.#pipe(server, this.#client, 'to-client'),
     };
+    for (const direction of this.#ended) this.#pipes[direction].end();
   }
 
   /** What is lost of it. It can never be whole again. */
@@ -89,7 +92,8 @@ export class TcpConnection {
 
   /** Ends one direction: its receiver sees the end of the stream, the other direction goes on. */
   halfClose(direction: Direction): void {
-    this.#pipes?.[direction].end();
+    if (this.#pipes === undefined) this.#ended.add(direction);
+    else this.#pipes[direction].end();
   }
 
   /** Resets both sides (RST). */

@@ -3,13 +3,17 @@
  * which connection carries it. A loss always comes to an outcome, so that nobody waits for one that never will be.
  */
 import { checkCallback, requireOneOf, requireOptions, requireWhole } from '../argument.js';
+import type { CallerCode } from './caller-code.js';
 import type { LossOutcome, TcpConnection } from './tcp-connection.js';
 
 /** Which message is to be lost. */
 export interface LossOptions {
   /** Counted from now over all connections. Default 1: the next. */
   readonly nth?: number;
-  /** Which requests count. A request is what arrives of a client at once. Default: all. */
+  /**
+   * Which requests count. A request is what arrives of a client at once. Default: all. Where it throws, or answers
+   * neither true nor false, the loss is given up and `failure` of the proxy says why.
+   */
   readonly matches?: (request: Buffer) => boolean;
   /**
    * What the client sees: nothing for ever (`hang`), or a reset connection (`reset`), for a reply in the moment in
@@ -38,6 +42,11 @@ interface Loss {
 export class TcpLosses {
   #losses: Loss[] = [];
   #closed = false;
+  readonly #callers: CallerCode;
+
+  constructor(callers: CallerCode) {
+    this.#callers = callers;
+  }
 
   add(what: Loss['what'], options: LossOptions): AwaitedLoss {
     requireOptions('options', options, ['nth', 'matches', 'then']);
@@ -67,7 +76,14 @@ export class TcpLosses {
   /** Counts a request; where it is the one that is meant, its connection loses from now on. */
   meet(connection: TcpConnection, request: Buffer): void {
     for (const loss of this.#losses) {
-      if (!loss.matches(request)) continue;
+      const isMeant = this.#callers.ask(
+        'options.matches',
+        () => loss.matches(request),
+        isFlag,
+        'true or false',
+      );
+      if (isMeant === undefined) this.#cancel(loss);
+      if (isMeant !== true) continue;
       loss.left -= 1;
       if (loss.left > 0) continue;
       this.#losses = this.#losses.filter((other) => other !== loss);
@@ -84,4 +100,8 @@ export class TcpLosses {
     this.#losses = this.#losses.filter((other) => other !== loss);
     loss.settle('given-up');
   }
+}
+
+function isFlag(answer: unknown): answer is boolean {
+  return typeof answer === 'boolean';
 }

@@ -10,6 +10,7 @@ import type { Delay } from './fault-kinds.js';
 /** What the wire does to bytes in one direction. */
 export interface Wire {
   cut: boolean;
+  /** A function that draws it does not throw. */
   delay: Delay;
   /** Infinity: as fast as it goes. 0: nothing passes. */
   bytesPerSecond: number;
@@ -58,6 +59,8 @@ export class TcpPipe {
   #timer: Timer | undefined;
   #closed = false;
   #senderIsGone = false;
+  /** Whether nothing that the sender says now counts any more. */
+  #ended = false;
 
   constructor(from: Socket, to: Socket, rules: PipeRules) {
     this.#from = from;
@@ -81,10 +84,11 @@ export class TcpPipe {
     this.#flush();
   }
 
-  /** Ends this direction now: the receiver sees the end, and later bytes are dropped. */
+  /** Ends this direction as its sender would: behind what is under way. Later bytes are dropped. */
   end(): void {
-    this.#to.end();
-    this.close();
+    if (this.#closed || this.#ended) return;
+    this.#ended = true;
+    this.#add('end');
   }
 
   /** The sender reset the connection: that travels as its bytes do, and behind them. */
@@ -107,7 +111,7 @@ export class TcpPipe {
   }
 
   #take(chunk: Buffer | 'end'): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#ended) return;
     const verdict = this.#rules.look(chunk);
     if (verdict === 'pass') this.#add(chunk);
     else if (verdict !== 'drop') {
@@ -186,8 +190,6 @@ function pieceOf(what: Queued['what'], { bytesPerSecond }: Wire): Queued['what']
   return what.subarray(0, Math.max(Math.floor((bytesPerSecond * PIECE_MS) / 1_000), 1));
 }
 
-/** A draw that is no time counts as none: what it was drawn for is in nobody's call. */
 function delayOf({ delay }: Wire): number {
-  const ms = typeof delay === 'function' ? delay() : delay;
-  return ms > 0 && ms < Infinity ? ms : 0;
+  return typeof delay === 'function' ? delay() : delay;
 }

@@ -6,6 +6,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { GuardError, invalidArgument, systemClock, type Clock } from '@guard/core';
 import { checkClock, requireNumber, requireOneOf, requireOptions, requireWhole } from '../argument.js';
+import { CallerCode } from './caller-code.js';
 import type { Delay } from './fault-kinds.js';
 import { TcpConnection, type Direction, type TcpAddress } from './tcp-connection.js';
 import { TcpLosses, type AwaitedLoss, type LossOptions } from './tcp-losses.js';
@@ -49,7 +50,8 @@ export class TcpProxy implements AsyncDisposable {
   readonly #wires: Record<Direction, Wire> = { 'to-server': wire(), 'to-client': wire() };
   #target: TcpAddress;
   #refusing = false;
-  readonly #losses = new TcpLosses();
+  readonly #callers = new CallerCode();
+  readonly #losses = new TcpLosses(this.#callers);
   #resetAfter: { left: number; readonly direction: Direction } | undefined;
   #accepted = 0;
 
@@ -84,6 +86,14 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   /**
+   * What a function that was handed in (`matches`, a drawn `delay`) threw, or answered amiss; the first of several.
+   * `close` rejects with it, so that a test which looks nowhere else fails too.
+   */
+  get failure(): GuardError | undefined {
+    return this.#callers.failure;
+  }
+
+  /**
    * Lets nothing pass and says nothing: no reset, no end, and new connections get no answer either. What the other side
    * did meanwhile is heard of when it heals.
    */
@@ -93,11 +103,14 @@ export class TcpProxy implements AsyncDisposable {
 
   /**
    * Lets every byte take this long, in milliseconds, or as long as the function draws for it. Their order stays. What is
-   * under way already keeps its time; with 0 it arrives at once.
+   * under way already keeps its time; with 0 it arrives at once. A draw that throws, or that is no time, counts as 0, and
+   * `failure` says so.
    */
   delay(delay: Delay, direction?: Direction): void {
     if (typeof delay !== 'function') requireNumber('delay', delay, 0);
-    this.#change(direction, { delay });
+    const what = 'a finite number of at least 0';
+    const drawn = (): number => this.#callers.ask('delay', delay as () => number, isTime, what) ?? 0;
+    this.#change(direction, { delay: typeof delay === 'function' ? drawn : delay });
   }
 
   /** Lets at most so many bytes pass in a second, in small pieces. 0: none; `Infinity`: as many as come. */
@@ -127,7 +140,11 @@ export class TcpProxy implements AsyncDisposable {
     this.reset();
   }
 
-  /** Ends one direction of every open connection (FIN); the other one goes on. */
+  /**
+   * Ends one direction of every open connection (FIN), as if its sender had; the other one goes on. The end travels as
+   * bytes do, behind those under way. What the sender sends from now on is dropped, and on a cut wire also what it sent
+   * since the cut.
+   */
   halfClose(direction: Direction): void {
     requireOneOf('direction', direction, BOTH);
     for (const connection of [...this.#connections]) connection.halfClose(direction);
@@ -162,12 +179,17 @@ export class TcpProxy implements AsyncDisposable {
     for (const connection of [...this.#connections]) connection.connect(this.#target);
   }
 
-  /** Resets what is open, and ends. */
+  /**
+   * Resets what is open, and ends.
+   *
+   * @throws GuardError `invalid-argument`: what `failure` says. It has ended all the same.
+   */
   async close(): Promise<void> {
     this.#losses.close();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.reset();
     await closed;
+    if (this.failure !== undefined) throw this.failure;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -222,6 +244,10 @@ export class TcpProxy implements AsyncDisposable {
 
 function wire(): Wire {
   return { cut: false, delay: 0, bytesPerSecond: Infinity };
+}
+
+function isTime(answer: unknown): answer is number {
+  return typeof answer === 'number' && Number.isFinite(answer) && answer >= 0;
 }
 
 function requireTarget(argument: string, target: unknown): void {

@@ -414,6 +414,56 @@ describe('An end', () => {
     expect(serverEnded).toBe(false);
   });
 
+  it('of one direction comes behind the bytes that are under way, and later ones are dropped', async () => {
+    const client = await open();
+    proxy.delay(500, 'to-client');
+    serverSockets[0]?.write('first');
+    await settled();
+    await clock.advance(200);
+    serverSockets[0]?.write(' second');
+    await settled();
+    proxy.halfClose('to-client');
+    serverSockets[0]?.write(' too late');
+    await settled();
+    expect([client.text, client.end]).toEqual(['', 'open']);
+    await clock.advance(300);
+    await seen(() => client.text === 'first');
+    await settled();
+    expect(client.end).toBe('open');
+    await clock.advance(200);
+    await seen(() => client.end === 'ended');
+    expect(client.text).toBe('first second');
+    client.send('a');
+    await seen(() => arrived.includes('a'));
+  });
+
+  it('of one direction comes behind what a slow wire still carries', async () => {
+    const client = await open();
+    proxy.throttle(0, 'to-client');
+    serverSockets[0]?.write('x'.repeat(100_000));
+    await settled();
+    proxy.halfClose('to-client');
+    await settled();
+    expect([client.text, client.end]).toEqual(['', 'open']);
+    proxy.heal();
+    await seen(() => client.end === 'ended');
+    expect(client.text).toHaveLength(100_000);
+  });
+
+  it('of one direction waits for a cut wire, also on a connection that was opened meanwhile', async () => {
+    const before = await open();
+    proxy.cut();
+    const during = new Client(proxy.port);
+    await seen(() => proxy.connections.open === 2);
+    proxy.halfClose('to-client');
+    await settled();
+    expect([before.end, during.end]).toEqual(['open', 'open']);
+    proxy.heal();
+    await seen(() => before.end === 'ended' && during.end === 'ended');
+    for (const client of [before, during]) client.send('a');
+    await seen(() => arrived.join('') === 'aa');
+  });
+
   it('meets every new connection while the proxy refuses them', async () => {
     const client = await open();
     proxy.refuse();
@@ -422,5 +472,68 @@ describe('An end', () => {
     await seen(() => second.end === 'reset');
     proxy.heal();
     await open();
+  });
+});
+
+describe('A function that was handed in and throws', () => {
+  const fails = (): never => {
+    throw new RangeError('my own mistake');
+  };
+  const mistake = { code: 'invalid-argument', cause: expect.any(RangeError) };
+
+  /** What the proxy says, and that closing it fails for the same reason, once. */
+  async function expectTold(message: RegExp): Promise<void> {
+    expect(proxy.failure?.message).toMatch(message);
+    expect(await failureOf(proxy.close())).toBe(proxy.failure);
+    // The one that the end of the test closes.
+    proxy = await startTcpProxy({ target: targetOf(server), clock });
+  }
+
+  it('as matches: its loss is given up, the bytes pass, and close tells it', async () => {
+    const client = await open();
+    const lost = proxy.loseReply({ matches: fails });
+    const other = proxy.loseReply({ nth: 2 });
+    client.send('a');
+    await seen(() => client.text === 're:a');
+    expect(await lost.happened).toBe('given-up');
+    expect(proxy.failure).toMatchObject(mistake);
+    client.send('b');
+    expect(await other.happened).toBe('lost');
+    await expectTold(/options\.matches threw: my own mistake/);
+  });
+
+  it('as delay: the bytes pass at once, and close tells it', async () => {
+    const client = await open();
+    proxy.delay(fails);
+    client.send('a');
+    await seen(() => client.text === 're:a');
+    expect(proxy.failure).toMatchObject(mistake);
+    await expectTold(/delay threw: my own mistake/);
+  });
+
+  it.each<[string, RegExp, (proxy: TcpProxy) => void]>([
+    ['text as a delay', /delay must answer a finite number .*"5"/, (p) => p.delay(() => '5' as never)],
+    ['a delay that is none', /delay must answer .* got NaN/, (p) => p.delay(() => NaN)],
+    [
+      'a promise for a yes',
+      /matches must answer true or false/,
+      (p) => void p.loseReply({ matches: (async () => fails()) as never }),
+    ],
+  ])('is told like one that answers %s', async (_what, message, set) => {
+    const client = await open();
+    set(proxy);
+    client.send('a');
+    await seen(() => client.text === 're:a');
+    await expectTold(message);
+  });
+
+  it('is told by the first of several, and none has failed where nothing was asked', async () => {
+    expect(proxy.failure).toBeUndefined();
+    proxy.delay(fails, 'to-client');
+    proxy.loseReply({ matches: () => fails() });
+    const client = new Client(proxy.port);
+    client.send('a');
+    await seen(() => client.text === 're:a');
+    await expectTold(/options\.matches threw/);
   });
 });
