@@ -1,3 +1,4 @@
+import { unseededChance } from './support/impurity-rules.js';
 import { parse, sample, testSources } from './support/source.js';
 import { earlyEnds, idleTests, switchedTests } from './support/test-rules.js';
 
@@ -15,6 +16,26 @@ describe('tests', () => {
   it('lets none of them end early', () => {
     expect(files.flatMap(earlyEnds)).toEqual([]);
   });
+
+  it('draws chance from a seed alone', () => {
+    expect(files.flatMap(unseededChance)).toEqual([]);
+  });
+
+  it.each([
+    'await sleep(Math.random() * 3);',
+    "Math['random']()",
+    'const { random } = Math;',
+    'const M = Math;',
+    "import { randomInt } from 'node:crypto';",
+    'crypto.randomInt(3)',
+    'crypto.getRandomValues(bytes)',
+    'systemRandom.fraction()',
+  ])('sees %s', (text) => expect(unseededChance(sample(text))).toHaveLength(1));
+
+  it.each(['new SeededRandom(seed).fraction()', 'systemRandom.id()', 'Date.now()', 'Math.max(1, 2)'])(
+    'accepts %s',
+    (text) => expect(unseededChance(sample(text))).toEqual([]),
+  );
 
   it.each([
     "it.only('x', f)",

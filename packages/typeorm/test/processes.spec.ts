@@ -4,8 +4,9 @@
  */
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { typeormState } from '@guard/typeorm';
 import type { Claim } from '@guard/core';
+import { SeededRandom } from '@guard/testing';
+import { typeormState } from '@guard/typeorm';
 import type { Order } from './process/operate.js';
 import { endChildren, startChild } from './support/child.js';
 import { shell } from './support/drivers.js';
@@ -56,9 +57,12 @@ async function operator(input: { readonly wallShiftMs?: number } = {}, uid?: num
 }
 
 describe('processes', () => {
-  it('[S1] [S2] never hold one key at the same time, and tokens grow in that order, also over a kill', async () => {
+  const { seed } = new SeededRandom();
+  it(`[S1] [S2] never hold one key at the same time, and tokens grow in that order, also over a kill (GUARD_SEED=${seed})`, async () => {
     const logs = [0, 1, 2, 3].map((n) => join(place.folder, `log ${n}`));
-    const children = logs.map((log) => startChild('hammer.ts', { file: place.file, log, keys: 3 }));
+    const children = logs.map((log, n) =>
+      startChild('hammer.ts', { file: place.file, log, keys: 3, seed: seed + n }),
+    );
     await Promise.all(children.map((child) => child.next()));
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     children[0]!.signal('SIGKILL');

@@ -4,11 +4,18 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGuard, GuardError } from '@guard/core';
-import type { WorkerMain } from '@guard/testing';
+import { SeededRandom, type WorkerMain } from '@guard/testing';
 import { assertFence, typeormLocks } from '@guard/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 
-const main: WorkerMain<{ options: DataSourceOptions; keys: number }> = async ({ input, tell, hear }) => {
+interface Input {
+  readonly options: DataSourceOptions;
+  readonly keys: number;
+  readonly seed: number;
+}
+
+const main: WorkerMain<Input> = async ({ input, tell, hear }) => {
+  const random = new SeededRandom(input.seed);
   const dataSource = await new DataSource(input.options).initialize();
   const guard = createGuard({ locks: typeormLocks(dataSource), namespace: 'ns' });
   let stopped = false;
@@ -18,7 +25,7 @@ const main: WorkerMain<{ options: DataSourceOptions; keys: number }> = async ({ 
     while (!stopped) {
       try {
         await guard.withLock(key, { ttl: '1s', wait: '20s' }, async (lock) => {
-          await sleep(Math.random() * 5);
+          await sleep(random.fraction() * 5);
           await dataSource.transaction(async (manager) => {
             await assertFence(manager, lock);
             await manager.query('INSERT INTO held (key, token) VALUES ($1, $2)', [key, String(lock.token)]);

@@ -4,13 +4,18 @@
  */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { WorkerMain } from '@guard/testing';
+import { SeededRandom, type WorkerMain } from '@guard/testing';
 import { typeormLocks } from '@guard/typeorm';
 import { ask, claim, release } from '../support/locking.js';
 import { dataSourceOn } from '../support/place.js';
 
-const main: WorkerMain<{ file: string; log: string; keys: number }> = async ({ input, tell, hear }) => {
-  const { file, log, keys } = input;
+const main: WorkerMain<{ file: string; log: string; keys: number; seed: number }> = async ({
+  input,
+  tell,
+  hear,
+}) => {
+  const { file, log, keys, seed } = input;
+  const random = new SeededRandom(seed);
   const locks = typeormLocks(dataSourceOn(file));
   let stopped = false;
   let failures = 0;
@@ -28,7 +33,7 @@ const main: WorkerMain<{ file: string; log: string; keys: number }> = async ({ i
       let answer = await ask(locks, wanted);
       while (answer.status !== 'granted' && !stopped) {
         if (answer.status === 'failed') failures += 1;
-        await sleep(1 + Math.random() * 4);
+        await sleep(1 + random.fraction() * 4);
         answer = await ask(locks, wanted);
       }
       if (answer.status !== 'granted') {
@@ -37,10 +42,10 @@ const main: WorkerMain<{ file: string; log: string; keys: number }> = async ({ i
         return;
       }
       note('enter', key, answer.token);
-      await sleep(Math.random() * 3);
+      await sleep(random.fraction() * 3);
       note('exit', key, answer.token);
       await release(locks, { key, claim: wanted.id, token: answer.token, session: wanted.session });
-      await sleep(Math.random() * 3);
+      await sleep(random.fraction() * 3);
     }
   }
 

@@ -1,4 +1,5 @@
 /** Several processes on one Postgres: real ones, one of which is killed and one stopped past its lease. */
+import { SeededRandom } from '@guard/testing';
 import { ensureSchema } from '@guard/typeorm';
 import { endChildren, startChild } from '../support/child.js';
 import { newSchema, onPostgres } from '../support/postgres.js';
@@ -11,14 +12,18 @@ afterEach(endChildren);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-it('[S1] [S2] [L4] processes write under growing tokens only, over a kill and a stop past the lease, and go on', async () => {
+const { seed } = new SeededRandom();
+
+it(`[S1] [S2] [L4] processes write under growing tokens only, over a kill and a stop past the lease, and go on (GUARD_SEED=${seed})`, async () => {
   const place = await newSchema(postgres.server.url);
   const extra = { options: `-c search_path=${place.schema}` };
   const dataSource = await place.dataSource({ extra });
   await ensureSchema(dataSource);
   await dataSource.query('CREATE TABLE held (id serial PRIMARY KEY, key text, token bigint)');
   const options = { type: 'postgres', url: place.url, schema: place.schema, extra, poolSize: 4 };
-  const children = [0, 1, 2, 3].map(() => startChild('hammer-on-server.ts', { options, keys: 3 }));
+  const children = [0, 1, 2, 3].map((n) =>
+    startChild('hammer-on-server.ts', { options, keys: 3, seed: seed + n }),
+  );
   await Promise.all(children.map((child) => child.next()));
   await pause(1_000);
   const [killed, stopped, ...others] = children;

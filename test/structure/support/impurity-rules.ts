@@ -1,0 +1,123 @@
+/**
+ * Rules about time, chance and the process: who reads them by himself cannot be played again. A rule names what it
+ * forbids, and answers with every mention in one file.
+ */
+import ts from 'typescript';
+import { everyNode, where } from './source.js';
+
+interface Forbidden {
+  /** Global functions, and functions that modules export. */
+  readonly names: readonly string[];
+  /** Members, whoever has them. */
+  readonly members: readonly string[];
+  /** Members of one global object. */
+  readonly of: ReadonlyMap<string, readonly string[]>;
+  /** Whether a date may be made of a number only. */
+  readonly dates: boolean;
+}
+
+const LIBRARY: Forbidden = {
+  names: [
+    ...['console', 'performance', 'setTimeout', 'setInterval', 'setImmediate'],
+    ...['hrtime', 'randomUUID', 'randomBytes', 'randomInt'],
+  ],
+  members: ['hrtime', 'randomUUID', 'randomBytes', 'getRandomValues'],
+  of: new Map([
+    ['Date', ['now']],
+    ['Math', ['random']],
+    ['process', ['exit', 'reallyExit', 'exitCode', 'abort', 'stdout', 'stderr', 'uptime']],
+    ['AbortSignal', ['timeout']],
+  ]),
+  dates: true,
+};
+
+/** Ids may differ from run to run: they name what no other run may meet. */
+const CHANCE: Forbidden = {
+  names: ['randomBytes', 'randomInt'],
+  members: ['randomBytes', 'randomInt', 'getRandomValues'],
+  of: new Map([
+    ['Math', ['random']],
+    ['systemRandom', ['fraction']],
+  ]),
+  dates: false,
+};
+
+/** Whatever a library may not read or do by itself. */
+export function impurities(file: ts.SourceFile): string[] {
+  return mentions(file, LIBRARY, "use the guard's clock, its random or an event");
+}
+
+/** Chance that no seed gives back. */
+export function unseededChance(file: ts.SourceFile): string[] {
+  return mentions(file, CHANCE, 'draw from a SeededRandom, and print its seed');
+}
+
+function mentions(file: ts.SourceFile, forbidden: Forbidden, instead: string): string[] {
+  const problems: string[] = [];
+  everyNode(file, (node) => {
+    if (!isMention(node, forbidden)) return;
+    problems.push(`${where(file, node)}: ${node.parent.getText(file).split('\n')[0]}; ${instead}`);
+  });
+  return problems;
+}
+
+/** By name, wherever it stands: no way of getting at it is left out. */
+function isMention(node: ts.Node, forbidden: Forbidden): boolean {
+  if (ts.isStringLiteralLike(node) && ts.isElementAccessExpression(node.parent))
+    return isForbiddenMember(node, forbidden);
+  if (!ts.isIdentifier(node) || ts.isTypeNode(node.parent) || isDeclared(node)) return false;
+  if (ts.isPropertyAccessExpression(node.parent) && node.parent.name === node)
+    return isForbiddenMember(node, forbidden);
+  if (forbidden.dates && node.text === 'Date') return !isPure(node.parent);
+  if (forbidden.of.has(node.text) && isAlias(node)) return true;
+  if (ts.isBindingElement(node.parent) && isTakenOut(node, node.parent, forbidden)) return true;
+  return forbidden.names.includes(node.text);
+}
+
+/** `const other = Math`: what is taken from it under that name is not seen. */
+function isAlias(node: ts.Identifier): boolean {
+  const { parent } = node;
+  return ts.isVariableDeclaration(parent) && parent.initializer === node && ts.isIdentifier(parent.name);
+}
+
+/** `const { random } = Math`. */
+function isTakenOut(name: ts.Identifier, element: ts.BindingElement, forbidden: Forbidden): boolean {
+  const declaration = element.parent.parent;
+  if ((element.propertyName ?? element.name) !== name || !ts.isVariableDeclaration(declaration)) return false;
+  const of = declaration.initializer?.getText().split('.').at(-1) ?? '';
+  // Each mention of a date is looked at by itself.
+  return of !== 'Date' && forbidden.of.get(of)?.includes(name.text) === true;
+}
+
+/** `a.b` and `a['b']`. */
+function isForbiddenMember(name: ts.Identifier | ts.StringLiteralLike, forbidden: Forbidden): boolean {
+  const { names, members, of: owners, dates } = forbidden;
+  if (members.includes(name.text)) return true;
+  const { expression } = name.parent as ts.PropertyAccessExpression | ts.ElementAccessExpression;
+  const of = expression.getText().split('.').at(-1) ?? '';
+  return (
+    owners.get(of)?.includes(name.text) === true ||
+    (of === 'globalThis' && names.includes(name.text)) ||
+    (of === 'globalThis' && dates && ts.isStringLiteralLike(name) && name.text === 'Date')
+  );
+}
+
+/** A date made of a number, and a question about one. */
+function isPure(parent: ts.Node): boolean {
+  if (ts.isNewExpression(parent)) return parent.arguments !== undefined && parent.arguments.length > 0;
+  if (ts.isPropertyAccessExpression(parent))
+    return ['UTC', 'parse', 'prototype', 'now'].includes(parent.name.text);
+  if (ts.isElementAccessExpression(parent)) return true;
+  return ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.InstanceOfKeyword;
+}
+
+/** A name that a file gives to something of its own, or that it takes from a module, is seen where the module is named. */
+function isDeclared({ parent }: ts.Identifier): boolean {
+  return (
+    ts.isPropertySignature(parent) ||
+    ts.isMethodSignature(parent) ||
+    ts.isMethodDeclaration(parent) ||
+    ts.isPropertyAssignment(parent) ||
+    ts.isTypeReferenceNode(parent)
+  );
+}
