@@ -54,6 +54,13 @@ describe('statements', () => {
     'db.query.call(db, text)',
     'Reflect.apply(db.query, db, [text])',
     "const run = db['exec'];",
+    "const verb = 'query'; const run = db[verb];",
+    "const run = db[many ? 'query' : 'execute'];",
+    "const verb = 'query'; db[verb].call(db, text)",
+    'const { query: run } = db;',
+    "const { 'query': run } = db;",
+    'const { [verb]: run } = db;',
+    "Reflect.get(db, 'query')",
   ])('sees %s', (text) => expect(driversGivenAway(sample(text))).toHaveLength(1));
 
   it('are not made by putting texts together, and take no columns from outside of their file', () => {
@@ -63,6 +70,17 @@ describe('statements', () => {
   it.each([
     'db.query(`select * from t where k = ${key}`)',
     "db['query'](`x = ${key}`)",
+    'db[`query`](`x = ${key}`)',
+    'client[verb](`x = ${key}`)',
+    'client[verb]!(`x = ${key}`)',
+    '(client[verb])(`x = ${key}`)',
+    'client?.[verb]?.(`x = ${key}`)',
+    "db['que' + 'ry'](`x = ${key}`)",
+    "db[verbs.read]('x = ' + key)",
+    'const text = `x = ${key}`; db[verb](text, [])',
+    "client.pipeline([['eval', `return ${key}`, 0]])",
+    "client.call('EVAL', 'return ' + key, 0)",
+    "client.sendCommand(['eval_ro', `return ${key}`])",
     '(db.query)(`x = ${key}`)',
     'db.query!(`x = ${key}`)',
     'db?.query?.(`x = ${key}`)',
@@ -86,6 +104,10 @@ describe('statements', () => {
     'db.query(`SELECT * FROM ${tables.run} WHERE k = ?`, [key])',
     'db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)',
     'breaker.execute(() => call(key))',
+    'client[by](script.sha, call)',
+    'handlers[kind](event)',
+    'stores[kind]()',
+    "client.pipeline([['eval', script.text, 0]])",
     'db.query(sent.statement, sent.parameters)',
     "import { read } from './statements/read.js'; db.query(read(tables), [key])",
     "builder.where('k = :key', { key })",
@@ -110,6 +132,11 @@ describe('statements', () => {
     "const sql = 'DELETE FROM t WHERE k = ' + key;",
     'const lua = `redis.call("GET", "${key}")`;',
   ])('sees %s', (text) => expect(unsafeParts(sample(text), looksLikeStatement)).toHaveLength(1));
+
+  it.each(['const { [AROUND]: around } = given;', 'const { key: name } = lock;', 'const x = xs[n];'])(
+    'accepts %s',
+    (text) => expect(driversGivenAway(sample(text))).toEqual([]),
+  );
 
   it.each([
     "const sql = ['SELECT * FROM t WHERE k =', key].join(' ');",

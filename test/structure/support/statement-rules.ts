@@ -4,13 +4,18 @@
  * what is visibly fixed in the same file, or comes from `statements/` or `scripts/`.
  */
 import ts from 'typescript';
+import {
+  bare,
+  calledName,
+  CONSTANT,
+  FixedTexts,
+  isConcatenation,
+  isSafe,
+  nameOf,
+  TEXT_CALLS,
+} from './fixed-texts.js';
 import { everyNode, where } from './source.js';
 
-/**
- * Names whose value may stand in the text of a statement: identifiers of tables, columns and channels that were validated
- * when the adapter was made, and other pieces of statement text that are constants. Everything else is a parameter.
- */
-const SAFE = ['table', 'tables', 'column', 'columns', 'schema', 'channel'];
 /** Methods of drivers whose first argument is a statement. */
 const DRIVER_CALLS = ['query', 'execute', 'prepare', 'exec', 'pragma', 'eval'];
 /** Methods of TypeORM's query builders that take a piece of a statement. */
@@ -24,11 +29,6 @@ const BUILDER_CALLS = [
   'orderBy',
   'groupBy',
 ];
-/** Functions that make a text of others. */
-const TEXT_CALLS = ['concat', 'join', 'replace', 'replaceAll', 'format'];
-const CONSTANT = /^[A-Z][A-Z0-9_]*$/;
-const STATEMENT_FOLDER = /(^|\/)(statements|scripts)\//;
-
 const COMMENTS = String.raw`^(?:\s|\(|--[^\n]*\n|/\*[^]*?\*/)*`;
 /** As statements are written here, which need not be whole. */
 const LOUD = new RegExp(
@@ -67,28 +67,48 @@ export function patchedCalls(file: ts.SourceFile): string[] {
   const problems: string[] = [];
   const fixed = new FixedTexts(file);
   everyNode(file, (node) => {
-    if (!ts.isCallExpression(node)) return;
-    const name = calledName(node);
-    const [statement] = node.arguments;
-    if (statement === undefined || name === undefined || isOfAPattern(node) || fixed.knows(node)) return;
-    const builds = BUILDER_CALLS.includes(name) && !fixed.isVisiblyPatched(statement);
-    if (
-      builds ||
-      (!BUILDER_CALLS.includes(name) && (!DRIVER_CALLS.includes(name) || fixed.isFixed(statement)))
-    ) {
-      return;
+    const script = scriptOf(node);
+    if (script !== undefined && !fixed.isFixed(script)) {
+      problems.push(`${where(file, node)}: ${script.getText(file)}; make it a parameter`);
     }
+    if (!ts.isCallExpression(node)) return;
+    const [statement] = node.arguments;
+    if (statement === undefined || isOfAPattern(node) || fixed.knows(node)) return;
+    const name = calledName(node);
+    // Nobody sees what a computed name is: it counts as a driver's.
+    const runs = isComputed(node.expression) || DRIVER_CALLS.includes(name ?? '');
+    const builds = BUILDER_CALLS.includes(name ?? '');
+    if (!(runs && !fixed.isFixed(statement)) && !(builds && fixed.isVisiblyPatched(statement))) return;
     problems.push(`${where(file, node)}: ${statement.getText(file)}; make it a parameter`);
   });
   return problems;
 }
 
+/** The script of a command that is written as a list: `['eval', script]`, `client.call('EVAL', script)`. */
+function scriptOf(node: ts.Node): ts.Expression | undefined {
+  const parts = ts.isArrayLiteralExpression(node)
+    ? node.elements
+    : ts.isCallExpression(node)
+      ? node.arguments
+      : [];
+  const [command, script] = parts;
+  return command !== undefined && ts.isStringLiteralLike(command) && /^eval(_ro)?$/i.test(command.text)
+    ? script
+    : undefined;
+}
+
 /** Functions of drivers that are given away, for whoever calls them under another name is not seen. */
 export function driversGivenAway(file: ts.SourceFile): string[] {
   const problems: string[] = [];
+  const fixed = new FixedTexts(file);
+  const isOfDriver = (name: string | undefined): boolean => DRIVER_CALLS.includes(name ?? '');
   everyNode(file, (node) => {
+    if (isTakenByName(node, isOfDriver)) {
+      problems.push(`${where(file, node)}: ${node.getText(file)}; call it where it is`);
+    }
     if (!ts.isPropertyAccessExpression(node) && !ts.isElementAccessExpression(node)) return;
-    if (!DRIVER_CALLS.includes(nameOf(node) ?? '')) return;
+    const names = isComputed(node) ? fixed.namesIn(node.argumentExpression) : [nameOf(node)];
+    if (!names.some(isOfDriver)) return;
     const { parent } = node;
     const isHandedOn = ts.isCallExpression(parent) && parent.arguments.some((part) => part === node);
     const isNamed = ts.isVariableDeclaration(parent) && parent.initializer === node;
@@ -99,6 +119,23 @@ export function driversGivenAway(file: ts.SourceFile): string[] {
     }
   });
   return problems;
+}
+
+/** `const { query: run } = db`, and `Reflect.get(db, 'query')`. */
+function isTakenByName(node: ts.Node, isOfDriver: (name: string | undefined) => boolean): boolean {
+  if (ts.isBindingElement(node)) {
+    const { propertyName } = node;
+    if (propertyName === undefined) return false;
+    if (!ts.isComputedPropertyName(propertyName)) return isOfDriver(textOf(propertyName));
+    // A constant is a name that somebody has looked at; a symbol, for one.
+    return !CONSTANT.test(propertyName.expression.getText());
+  }
+  if (!ts.isCallExpression(node) || node.expression.getText() !== 'Reflect.get') return false;
+  return isOfDriver(node.arguments[1] && textOf(node.arguments[1]));
+}
+
+function textOf(node: ts.Node): string | undefined {
+  return ts.isIdentifier(node) || ts.isStringLiteralLike(node) ? node.text : undefined;
 }
 
 /** Ways to make a text that no template shows. */
@@ -131,120 +168,10 @@ export function textCalls(file: ts.SourceFile): string[] {
   return problems;
 }
 
-/** Which texts of a file cannot hold a value. */
-class FixedTexts {
-  private readonly variables = new Map<string, ts.Expression[]>();
-  private readonly functions = new Set<string>();
-  private readonly fromStatements = new Set<string>();
-
-  constructor(file: ts.SourceFile) {
-    everyNode(file, (node) => {
-      if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer) {
-        const known = this.variables.get(node.name.text) ?? [];
-        this.variables.set(node.name.text, [...known, node.initializer]);
-      }
-      if (isAssignment(node) && ts.isIdentifier(node.left)) {
-        const grown = node.operatorToken.kind === ts.SyntaxKind.PlusEqualsToken;
-        const known = this.variables.get(node.left.text) ?? [];
-        this.variables.set(node.left.text, [...known, grown ? node : node.right]);
-      }
-      if (ts.isFunctionDeclaration(node) && node.name) this.functions.add(node.name.text);
-      if (ts.isMethodDeclaration(node)) this.functions.add(node.name.getText(file));
-      if (ts.isImportDeclaration(node) && ts.isStringLiteral(node.moduleSpecifier)) this.imported(node);
-    });
-  }
-
-  /** Whether a function of this file is called, or one that it imports: the driver's is called in there, if at all. */
-  knows({ expression }: ts.CallExpression): boolean {
-    return ts.isIdentifier(expression) && this.functions.has(expression.text);
-  }
-
-  /** Whether an expression is a constant, something that came from elsewhere whole, or made in `statements/`. */
-  isFixed(given: ts.Expression, depth = 0): boolean {
-    const node = bare(given);
-    if (depth > 5) return false;
-    // What is run is no text: that is what others mean by the same name.
-    if (ts.isStringLiteralLike(node) || ts.isArrowFunction(node) || isSafe(node)) return true;
-    if (ts.isTemplateExpression(node)) {
-      return node.templateSpans.every(({ expression }) => this.isConstant(expression));
-    }
-    if (ts.isIdentifier(node)) {
-      return (
-        CONSTANT.test(node.text) ||
-        (this.variables.get(node.text) ?? []).every((v) => this.isFixed(v, depth + 1))
-      );
-    }
-    if (ts.isConditionalExpression(node)) {
-      return this.isFixed(node.whenTrue, depth + 1) && this.isFixed(node.whenFalse, depth + 1);
-    }
-    if (ts.isCallExpression(node)) return this.comesFromStatements(node);
-    if (ts.isBinaryExpression(node)) return false;
-    if (ts.isObjectLiteralExpression(node)) {
-      return node.properties.every(
-        (property) => !isText(property) || this.isFixed(property.initializer, depth + 1),
-      );
-    }
-    return ts.isPropertyAccessExpression(node);
-  }
-
-  /** Whether a value stands in it for all to see. */
-  isVisiblyPatched(given: ts.Expression): boolean {
-    const node = bare(given);
-    if (ts.isTemplateExpression(node)) return !this.isFixed(node);
-    return ts.isBinaryExpression(node) && isConcatenation(node);
-  }
-
-  private isConstant(part: ts.Expression): boolean {
-    return isSafe(part) || (ts.isIdentifier(part) && CONSTANT.test(part.text));
-  }
-
-  /** A function of this file, or one that puts texts together, may put a value into its answer. */
-  private comesFromStatements(call: ts.CallExpression): boolean {
-    const name = calledName(call) ?? '';
-    if (TEXT_CALLS.includes(name) || (this.functions.has(name) && !this.fromStatements.has(name)))
-      return false;
-    return this.fromStatements.has(name) || ts.isPropertyAccessExpression(call.expression);
-  }
-
-  private imported(node: ts.ImportDeclaration): void {
-    const names = node.importClause?.namedBindings;
-    if (names === undefined || !ts.isNamedImports(names)) return;
-    const fromStatements = STATEMENT_FOLDER.test((node.moduleSpecifier as ts.StringLiteral).text);
-    for (const { name } of names.elements)
-      (fromStatements ? this.fromStatements : this.functions).add(name.text);
-  }
-}
-
-function isAssignment(node: ts.Node): node is ts.BinaryExpression {
-  if (!ts.isBinaryExpression(node)) return false;
-  const { kind } = node.operatorToken;
-  return kind === ts.SyntaxKind.EqualsToken || kind === ts.SyntaxKind.PlusEqualsToken;
-}
-
-/** The part of a driver's object that holds the statement. */
-function isText(property: ts.ObjectLiteralElementLike): property is ts.PropertyAssignment {
-  return ts.isPropertyAssignment(property) && ['text', 'sql'].includes(property.name.getText());
-}
-
-function bare(node: ts.Expression): ts.Expression {
-  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isNonNullExpression(node)) {
-    return bare(node.expression);
-  }
-  return ts.isAwaitExpression(node) ? bare(node.expression) : node;
-}
-
-function calledName(call: ts.CallExpression): string | undefined {
-  return nameOf(call.expression);
-}
-
-/** `a`, `b.a` and `b['a']`, however it is wrapped. */
-function nameOf(given: ts.Expression): string | undefined {
+/** `a[b]`, where `b` is no text. */
+function isComputed(given: ts.Expression): given is ts.ElementAccessExpression {
   const expression = bare(given);
-  if (ts.isPropertyAccessExpression(expression)) return expression.name.text;
-  if (ts.isElementAccessExpression(expression) && ts.isStringLiteralLike(expression.argumentExpression)) {
-    return expression.argumentExpression.text;
-  }
-  return ts.isIdentifier(expression) ? expression.text : undefined;
+  return ts.isElementAccessExpression(expression) && !ts.isStringLiteralLike(expression.argumentExpression);
 }
 
 /** A regular expression has a method of the same name as a driver. */
@@ -254,20 +181,6 @@ function isOfAPattern({ expression }: ts.CallExpression): boolean {
   return (
     ts.isRegularExpressionLiteral(receiver) || (ts.isIdentifier(receiver) && CONSTANT.test(receiver.text))
   );
-}
-
-function isConcatenation(node: ts.Node): node is ts.BinaryExpression {
-  return (
-    ts.isBinaryExpression(node) &&
-    node.operatorToken.kind === ts.SyntaxKind.PlusToken &&
-    [node.left, node.right].some((side) => ts.isStringLiteralLike(side) || ts.isTemplateExpression(side))
-  );
-}
-
-function isSafe(part: ts.Expression): boolean {
-  if (ts.isStringLiteralLike(part)) return true;
-  const [name = ''] = part.getText().split('.');
-  return (ts.isIdentifier(part) || ts.isPropertyAccessExpression(part)) && SAFE.includes(name);
 }
 
 /** `a + b` of anything but numbers, and `a += b`. */
