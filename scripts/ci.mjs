@@ -7,7 +7,7 @@ import { Stages } from './lib/stages.mjs';
 /** How a script says that this machine cannot do what it is for. */
 const CANNOT_BE_DONE_HERE = 75;
 /** Programs with a single thread, and no time to keep; the longest first. */
-const CHECKS = ['lint', 'check:packages', 'format:check', 'api:check', 'depcruise', 'knip'];
+const CHECKS = ['lint', 'check:packages', 'format:check', 'typecheck', 'api:check', 'depcruise', 'knip'];
 /** What later stages need and that waits for the network most of the while. */
 const PREPARATIONS = {
   'image for test:smoke': ['test:smoke', '--', '--prepare'],

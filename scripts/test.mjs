@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { fetchPackages, provideNativeModules, whyInstall } from './lib/install.mjs';
 import { runJestProjects } from './lib/jest.mjs';
-import { run, runNodeTool } from './lib/run.mjs';
+import { run } from './lib/run.mjs';
 import { provideServerPrograms } from './lib/server-programs.mjs';
 import { Stages } from './lib/stages.mjs';
 
@@ -43,13 +43,8 @@ async function dependenciesAreThere() {
   });
 }
 
-/** One after the other: each of them is as fast as its core. */
+/** One after the other: each of them is as fast as its core. Types are not checked here (`npm run typecheck`). */
 async function calculate() {
-  await stages.runBesideOthers('typecheck', async () => {
-    const options = ['-p', 'tsconfig.lint.json'];
-    const { code, output } = await runNodeTool('typescript/bin/tsc', options, { capture: true });
-    return { answer: code === 0, output };
-  });
   for (const project of ['structure', 'virtual'])
     await stages.runBesideOthers(`tests: ${project}`, () => testBeside([project]));
 }
