@@ -12,11 +12,13 @@ import type {
   TaskView,
 } from '../api/tasks.js';
 import { type Calendar, listUpTo } from '../machine/calendar.js';
+import { decidedIn } from '../machine/passed-over.js';
 import type { RunRecord } from '../machine/run-record.js';
 import { resumed } from '../machine/schedule.js';
 import { occurrenceKey, type TaskRecord } from '../machine/task-record.js';
 import type { StoredTask } from '../port/run-store.js';
 import { closedError } from '../runtime/lock/lock-errors.js';
+import { inParts, recordedOf } from '../runtime/run/recorded.js';
 import type { RunEngine } from '../runtime/run/run-engine.js';
 import type { RunHost } from '../runtime/run/run-host.js';
 import { jsonText } from '../runtime/run/run-values.js';
@@ -35,8 +37,6 @@ const MAX_BACKFILL = 1_000;
 /** Beyond these a calendar has no answer, and nothing was ever due. */
 const FIRST_MS = 0;
 const LAST_MS = Date.UTC(3000, 0, 1);
-/** Records that are read, or written, at the same time. */
-const AT_ONCE = 16;
 
 /** A task with the schedule that is in force. */
 interface Scheduled {
@@ -72,10 +72,13 @@ export class TaskDesk implements TasksApi {
   async resume(task: string, options?: { readonly note: string }): Promise<TaskView> {
     const name = encodeKey('task', task);
     const note = options === undefined ? undefined : noteOf('resume options', options, ['note']);
-    return this.changed(name, (record, nowMs) => {
+    return this.changed(name, async (record, nowMs) => {
       if (record.paused === undefined) return record;
       const calendar = record.definition && calendarOf(record.definition.text);
-      const next = resumed(record, calendar, nowMs, this.offsetMs(record));
+      const ended = (recorded: ReadonlySet<number>): TaskRecord =>
+        resumed(record, calendar, nowMs, this.offsetMs(record), (at) => recorded.has(at));
+      const asked = calendar === undefined ? [] : decidedIn(calendar, record, ended(new Set()));
+      const next = ended(await recordedOf(this.host, name, asked));
       return { ...next, resumed: { ...(note === undefined ? {} : { note }), atMs: nowMs } };
     });
   }
@@ -186,7 +189,7 @@ export class TaskDesk implements TasksApi {
 
   private async changed(
     task: string,
-    change: (record: TaskRecord, nowMs: number) => TaskRecord,
+    change: (record: TaskRecord, nowMs: number) => TaskRecord | Promise<TaskRecord>,
   ): Promise<TaskView> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const stored = await this.read(task);
@@ -200,7 +203,7 @@ export class TaskDesk implements TasksApi {
       // What was passed over before has to have its record before the place is used again.
       if (stored?.record.summary !== undefined) await passOver(this.host, task, stored.record.summary);
       const before = stored?.record ?? { task };
-      const next = change(before, await this.host.time.now());
+      const next = await change(before, await this.host.time.now());
       if (next === before) return viewOf(before);
       if (!(await writeTask(this.host, stored, next))) continue;
       if (next.summary !== undefined) await passOver(this.host, task, next.summary);
@@ -241,12 +244,4 @@ function timeOf(argument: string, value: unknown): number {
 function whole(argument: string, value: number, max: number): number {
   if (Number.isInteger(value) && value >= 1 && value <= max) return value;
   throw invalidArgument(argument, value, `must be a whole number from 1 to ${max}`);
-}
-
-async function inParts<I, O>(items: readonly I[], work: (item: I) => Promise<O>): Promise<O[]> {
-  const done: O[] = [];
-  for (let from = 0; from < items.length; from += AT_ONCE) {
-    done.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(work))));
-  }
-  return done;
 }

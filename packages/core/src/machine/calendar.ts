@@ -19,7 +19,8 @@ export interface Counted {
 
 /** The longest way that an instant is early, and waited for, when a timer of somebody else comes before it. */
 const MAX_EARLY_MS = 500;
-const MAX_COUNTED = 1_000;
+/** Instants that are counted one by one. */
+export const MAX_COUNTED = 1_000;
 /** Instants that are walked over one by one before the search halves intervals. */
 const MAX_WALKED = 32;
 /** How far to look back, step by step: an instant is most often near. Beyond the last one there is none. */
@@ -42,14 +43,17 @@ export function latestUpTo(calendar: Calendar, atMs: number, afterMs = -Infinity
   return undefined;
 }
 
-/** How many instants lie after `afterMs` and up to `upToMs`. Counts up to 1,000. */
-export function countUpTo(calendar: Calendar, afterMs: number, upToMs: number): Counted {
-  let count = 0;
-  for (let at = calendar.next(afterMs); at !== undefined && at <= upToMs; at = calendar.next(at)) {
-    count += 1;
-    if (count === MAX_COUNTED) return { count, atLeast: (calendar.next(at) ?? Infinity) <= upToMs };
-  }
-  return { count, atLeast: false };
+/** How many instants lie after `afterMs` and up to `upToMs`, but for some. Looks at up to 1,000, the oldest ones. */
+export function countUpTo(
+  calendar: Calendar,
+  afterMs: number,
+  upToMs: number,
+  isLeftOut: (instantMs: number) => boolean = () => false,
+): Counted {
+  const looked = listUpTo(calendar, afterMs, upToMs, MAX_COUNTED);
+  const count = looked.filter((at) => !isLeftOut(at)).length;
+  const isFull = looked.length === MAX_COUNTED;
+  return { count, atLeast: isFull && (calendar.next(looked.at(-1)!) ?? Infinity) <= upToMs };
 }
 
 /** The next instants after `afterMs`, at most `limit`, up to `upToMs`. */

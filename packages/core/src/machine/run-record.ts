@@ -111,7 +111,7 @@ export type RunStatus =
       readonly blockedBy?: string;
     };
 
-/** Occurrences that were passed over: those after `fromMs` and up to `toMs`. */
+/** Occurrences that were passed over: those after `fromMs` and up to `toMs` that have no record of their own. */
 export interface RunSummary {
   readonly count: number;
   /** Counting stopped at `count`. */

@@ -8,7 +8,7 @@
 import type { Absence } from './absence.js';
 import { type Calendar, latestUpTo } from './calendar.js';
 import { earlierAt } from './definitions.js';
-import { passed, summaryOf, withCauses } from './passed-over.js';
+import { type IsRecorded, passed, summaryOf, withCauses } from './passed-over.js';
 import type { PauseGap, Planned, TaskRecord } from './task-record.js';
 
 /** What to do with instants that passed while nobody ran them. */
@@ -42,8 +42,8 @@ export interface Look {
   readonly replaces: boolean;
   /** The calendar of the stored definition, where that is another one that can be read. */
   readonly storedCalendar?: Calendar | undefined;
-  /** Whether a planned instant is known to have its record. */
-  readonly recorded: (instantMs: number) => boolean;
+  /** Whether an instant is known to have its record: it is neither planned nor missed. */
+  readonly recorded: IsRecorded;
   /** What was planned up to then and has its record leaves the list also where nothing is due. Default: nothing. */
   readonly settledUpToMs?: number;
   /** What kept the node from planning, since before it was up. */
@@ -123,6 +123,7 @@ export function resumed(
   calendar: Calendar | undefined,
   nowMs: number,
   offsetMs = 0,
+  recorded: IsRecorded = () => false,
 ): TaskRecord {
   const { paused, ...rest } = record;
   const { lowWaterMarkMs: markMs, gaps = [] } = record;
@@ -133,7 +134,7 @@ export function resumed(
     calendar !== undefined &&
     (calendar.next(markMs) ?? Infinity) + offsetMs > gap.fromMs;
   // What is due after the pause is still to be run, although its instant fell into it.
-  const over = { fromMs: markMs, nowMs: gap.toMs - offsetMs, reason: 'paused' } as const;
+  const over = { fromMs: markMs, nowMs: gap.toMs - offsetMs, reason: 'paused', recorded } as const;
   if (isClear) return passed(rest, calendar, over);
   const last = gaps.at(-1);
   if (last === undefined || gaps.length < MAX_GAPS) return { ...rest, gaps: [...gaps, gap] };
@@ -144,7 +145,8 @@ export function resumed(
 function afterGap(schedule: Schedule, look: Look, markMs: number, gap: PauseGap): Plan {
   const { gaps = [], ...base } = baseOf(look);
   const left = gaps.slice(1);
-  const over = { fromMs: markMs, nowMs: gap.toMs - schedule.offsetMs, reason: 'paused' } as const;
+  const { recorded } = look;
+  const over = { fromMs: markMs, nowMs: gap.toMs - schedule.offsetMs, reason: 'paused', recorded } as const;
   const next = passed(base, schedule.calendar, over);
   return write(look, left.length === 0 ? next : { ...next, gaps: left }, []);
 }
@@ -155,6 +157,7 @@ function isDue({ calendar, offsetMs }: Schedule, markMs: number, untilMs: number
 
 function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): Plan {
   const { calendar } = schedule;
+  const { recorded } = look;
   const first = calendar.next(markMs);
   if (first === undefined || first > untilMs) return tidied(look);
   const newest = latestUpTo(calendar, untilMs, markMs) ?? first;
@@ -171,12 +174,14 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
   });
   const lastPassed = chosen[0] === undefined ? newest : latestUpTo(calendar, chosen[0] - 1, markMs);
   const summary =
-    lastPassed === undefined ? undefined : summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed');
+    lastPassed === undefined
+      ? undefined
+      : summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed', recorded);
   const next = {
     ...baseOf(look),
     lowWaterMarkMs: newest,
     ...(summary === undefined ? {} : { summary: withCauses(summary, look.absences) }),
-    ...caughtUp(schedule, { chosen, newest, lastPassed, isOnTime }),
+    ...caughtUp(schedule, { chosen, newest, hasPassed: summary !== undefined, isOnTime }),
   };
   return write(look, next, runs);
 }
@@ -185,17 +190,17 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
 interface Choice {
   readonly chosen: readonly number[];
   readonly newest: number;
-  /** The newest one that is passed over. */
-  readonly lastPassed: number | undefined;
+  /** Others are passed over. */
+  readonly hasPassed: boolean;
   readonly isOnTime: boolean;
 }
 
 /** From which instant on missed ones are made up for: what waits with a record since before it is passed over too. */
 function caughtUp({ catchUp }: Schedule, choice: Choice): Pick<TaskRecord, 'caughtUpFromMs'> {
-  const { chosen, newest, lastPassed, isOnTime } = choice;
+  const { chosen, newest, hasPassed, isOnTime } = choice;
   // Of everything that came and did not begin the newest one runs, however it came to be late.
   if (catchUp.mode === 'latest') return { caughtUpFromMs: newest };
-  if (lastPassed === undefined && (isOnTime || catchUp.mode === 'all')) return {};
+  if (!hasPassed && (isOnTime || catchUp.mode === 'all')) return {};
   return { caughtUpFromMs: chosen[0] ?? newest + 1 };
 }
 
@@ -210,24 +215,25 @@ function tidied(look: Look): Plan {
   return record?.planned?.some(isSettled) ? write(look, baseOf(look), []) : { act: 'wait' };
 }
 
-/** The instants that are run, oldest first. */
+/** The instants that are run, oldest first. What has a record is none of them, and takes no place of another. */
 function choose(
   { calendar, catchUp }: Schedule,
-  { nowMs }: Look,
+  { nowMs, recorded }: Look,
   markMs: number,
   newest: number,
   isOnTime: boolean,
 ): number[] {
   switch (catchUp.mode) {
     case 'none':
-      return isOnTime ? [newest] : [];
+      return isOnTime && !recorded(newest) ? [newest] : [];
     case 'latest':
-      return [newest];
+      // Where the newest one has a record, an older one would come after it.
+      return recorded(newest) ? [] : [newest];
     case 'all': {
       const chosen: number[] = [];
       let at: number | undefined = newest;
       while (at !== undefined && chosen.length < catchUp.max && at >= nowMs - catchUp.withinMs) {
-        chosen.unshift(at);
+        if (!recorded(at)) chosen.unshift(at);
         at = latestUpTo(calendar, at - 1, markMs);
       }
       return chosen;
@@ -237,8 +243,8 @@ function choose(
 
 /** The stored definition is settled up to now, and the new one begins. */
 function changed(schedule: Schedule, look: Look, markMs: number): Plan {
-  const { nowMs, storedCalendar } = look;
-  const old = { fromMs: markMs, nowMs, reason: 'definition-changed' } as const;
+  const { nowMs, storedCalendar, recorded } = look;
+  const old = { fromMs: markMs, nowMs, reason: 'definition-changed', recorded } as const;
   const { gaps: _gaps, ...base } = baseOf(look);
   const settled = passed(base, storedCalendar, old);
   return write(look, defined(schedule, look, settled, settled.lowWaterMarkMs ?? nowMs), []);

@@ -11,7 +11,7 @@ export type PassedOver =
   /** Nobody planned them in time. */
   'missed' | 'paused' | 'definition-changed';
 
-/** Instants that nobody runs. Its record has the key that `summaryKey` makes of `fromMs`. */
+/** Instants that nobody runs: those of a range that have no record of their own. Its record has the key that `summaryKey` makes of `fromMs`. */
 export interface PassedSummary {
   /** The low-water mark it started from: the first instant is after it. */
   readonly fromMs: number;

@@ -7,6 +7,7 @@
  * Only a first attempt that nothing had to do with is judged: what once began, or what a person asked for, is never
  * passed over.
  */
+import type { IsRecorded } from './passed-over.js';
 import type { RunRecord, StoredRun } from './run-record.js';
 import { type CatchUpPolicy, ON_TIME_MS, plan, type Schedule } from './schedule.js';
 import type { Planned, TaskRecord } from './task-record.js';
@@ -48,8 +49,13 @@ export function causeOf(run: RunRecord, nowMs: number): RunRecord['trigger'] {
 }
 
 /** What the next plan would come to at this moment; what comes after a pause is none of its business. */
-export function foreseen(schedule: Schedule, record: TaskRecord, nowMs: number): Foreseen {
-  const look = { task: record.task, record, nowMs, replaces: false, recorded: () => true };
+export function foreseen(
+  schedule: Schedule,
+  { planned: _planned, ...record }: TaskRecord,
+  nowMs: number,
+  recorded: IsRecorded = () => false,
+): Foreseen {
+  const look = { task: record.task, record, nowMs, replaces: false, recorded };
   const answer = plan(schedule, look);
   if (answer.act !== 'write') return { caughtUpFromMs: record.caughtUpFromMs, runs: [] };
   return { caughtUpFromMs: answer.next.caughtUpFromMs, runs: answer.runs };

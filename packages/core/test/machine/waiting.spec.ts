@@ -58,6 +58,20 @@ test('[V5] all: the newest of what waits and of what is due, whichever of them w
   expect(left).toEqual([2, 2, 2]);
 });
 
+test('[V5] all: what has a record of its own before it is planned takes no place of what waits', () => {
+  const schedule = scheduleOf(ALL);
+  const record = {
+    task: 't',
+    definition: { ...schedule.definition, sinceMs: 0 },
+    lowWaterMarkMs: 2 * MINUTE,
+  };
+  const instants = (recorded: readonly number[]): number[] =>
+    foreseen(schedule, record, 5.5 * MINUTE, (at) => recorded.includes(at / MINUTE)).runs.map(
+      ({ instantMs }) => instantMs / MINUTE,
+    );
+  expect([instants([]), instants([5]), instants([3, 4, 5])]).toEqual([[4, 5], [3, 4], []]);
+});
+
 test('what once began, and what a person asked for, is never passed over', () => {
   const line = [waiting(1, { attempt: 1 }), waiting(2, { trigger: 'backfill' }), waiting(3)];
   expect(passed({ mode: 'latest' }, line, 3, 60)).toEqual(['3']);

@@ -1,5 +1,5 @@
 /** What people can ask and tell about a task: pause, resume, run now, backfill, next instants, explanations. */
-import type { Guard } from '@guard/core';
+import type { CatchUp, Guard } from '@guard/core';
 import type { Process } from '../runs/stage.js';
 import { Gate, sleep } from '../runs/stage.js';
 import { range, ScheduleStage, START_MS } from './stage.js';
@@ -143,6 +143,87 @@ describe('backfill', () => {
     await stage.clock.advance(20_000);
     expect(stage.instants().sort((a, b) => a - b)).toEqual([60, 120, 180, 240, 300]);
     expect(stage.log.slice(1).every(({ trigger }) => trigger === 'backfill')).toBe(true);
+  });
+
+  type Asked = readonly [from: number, to: number];
+
+  /** Nobody is up over five instants; somebody asks for some of them, and then two nodes start. */
+  async function askedInTime(catchUp: CatchUp, [from, to]: Asked): Promise<Process> {
+    const first = await stage.node({ ...MINUTES, catchUp });
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(330_000);
+    const admin = stage.process();
+    await ask(admin, (tasks) => tasks.backfill('t', { from: at(from), to: at(to) }));
+    for (let node = 0; node < 2; node += 1) await stage.node({ ...MINUTES, catchUp });
+    await stage.clock.advance(25_000);
+    return admin;
+  }
+
+  test.each<[CatchUp, Asked, number[], string[] | undefined]>([
+    ['latest', [60, 180], [60, 120, 180, 300], ['0–240: 1 missed']],
+    ['latest', [300, 300], [300], ['0–300: 4 missed']],
+    ['none', [180, 180], [180], ['0–300: 4 missed']],
+    [{ all: { max: 2 } }, [240, 300], [120, 180, 240, 300], ['0–60: 1 missed']],
+    [{ all: { max: 2 } }, [60, 240], [60, 120, 180, 240, 300], undefined],
+    ['latest', [60, 300], [60, 120, 180, 240, 300], undefined],
+  ])(
+    '[S8] what it asks for before a node has settled it is not missed, and takes no place: %j, %j',
+    async (catchUp, asked, ran, passed) => {
+      const admin = await askedInTime(catchUp, asked);
+      expect(stage.instants().sort((a, b) => a - b)).toEqual(ran);
+      const { expired, ...others } = await stage.states();
+      expect([expired, Object.keys(others)]).toEqual([passed, ['completed']]);
+      for (const instant of range(60, 300, 60)) {
+        const { verdict } = await ask(admin, (tasks) => tasks.explain('t', at(instant)));
+        expect([instant, verdict]).toEqual([instant, ran.includes(instant) ? 'completed' : 'missed']);
+      }
+    },
+  );
+
+  test('[S8] what it asks for in a pause is not counted as paused, whoever settles the pause', async () => {
+    for (const waits of [false, true]) {
+      const node = await stage.node(MINUTES);
+      await stage.clock.advance(1_000);
+      if (waits) await stage.clock.runUntil(node.guard.close());
+      if (waits) await stage.clock.advance(60_000);
+      const admin = stage.process();
+      await ask(admin, (tasks) => tasks.pause('t', { note: 'maintenance' }));
+      await stage.clock.advance(200_000);
+      const nowMs = stage.clock.now().wallMs;
+      const to = new Date(Math.floor(nowMs / 60_000) * 60_000);
+      await ask(admin, (tasks) => tasks.backfill('t', { from: to, to }));
+      await ask(admin, (tasks) => tasks.resume('t'));
+      if (waits) await stage.node(MINUTES);
+      await stage.clock.advance(10_000);
+      expect((await stage.states())['expired']).toEqual([expect.stringMatching(/: 2 paused$/)]);
+      expect(stage.log.at(-1)).toMatchObject({ key: to.toISOString(), trigger: 'backfill' });
+      await stage.close();
+      stage = new ScheduleStage();
+    }
+  });
+
+  test('[S8] what it asks for is not passed over when the schedule changes', async () => {
+    const first = await stage.node({ every: '20s' });
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(70_000);
+    await ask(stage.process(), (tasks) => tasks.backfill('t', { from: at(40), to: at(40) }));
+    await stage.node(MINUTES);
+    await stage.clock.advance(10_000);
+    expect((await stage.states())['expired']).toEqual([expect.stringMatching(/: 2 definition-changed$/)]);
+    expect(stage.log).toMatchObject([{ key: at(40).toISOString(), trigger: 'backfill' }]);
+  });
+
+  test('[V5] what it asks for while the locks are away takes no place of what waits for them', async () => {
+    const node = await stage.node({ ...MINUTES, catchUp: { all: { max: 3 } } });
+    await stage.clock.advance(65_000);
+    node.locks.down();
+    await stage.clock.advance(270_000);
+    await ask(stage.process(), (tasks) => tasks.backfill('t', { from: at(240), to: at(300) }));
+    node.locks.heal();
+    await stage.clock.advance(40_000);
+    const ran = stage.log.map(({ trigger }, place) => `${stage.instants()[place]} ${trigger}`);
+    const backfilled = ['240 backfill', '300 backfill'];
+    expect(ran).toEqual(['60 cron', '120 catch-up', '180 catch-up', ...backfilled, '360 cron']);
   });
 
   test('[S7] a node whose own schedule is not in force asks for the instants of the one that is', async () => {

@@ -52,6 +52,26 @@ test('another run overlapped with it', async () => {
   expect(await stage.why(node, 120)).toEqual(['skipped', saying('overlap with 2026-01-01T00:01:00.000Z')]);
 });
 
+test('it ran although a range around it was missed, until nobody can know that any more', async () => {
+  const options = { every: '10m' } as const;
+  const rarely = { sweepInterval: '20s', retain: { runs: '1m', keys: '2m' } } as const;
+  const first = await stage.node(options, { guard: rarely });
+  await stage.clock.runUntil(first.guard.close());
+  await stage.clock.advance(1_850_000);
+  const window = { from: stage.at(600), to: stage.at(600) };
+  await stage.clock.runUntil(stage.process().guard.tasks.backfill('t', window));
+  const node = await stage.node(options, { guard: rarely });
+  await stage.clock.advance(30_000);
+  const verdicts = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for (const at of [600, 1_200, 1_800]) found.push((await stage.explained(node, at)).verdict);
+    return found;
+  };
+  expect(await verdicts()).toEqual(['completed', 'missed', 'completed']);
+  await stage.clock.advance(1_500_000);
+  expect(await verdicts()).toEqual(['forgotten', 'forgotten', 'forgotten']);
+});
+
 test('it is older than the deadline, or waits because nobody can have its lock', async () => {
   const node = await stage.node({ ...MINUTES, startingDeadline: '20s' });
   await stage.clock.advance(59_000);

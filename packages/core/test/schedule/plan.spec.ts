@@ -94,6 +94,31 @@ describe('[V5] instants that passed while nobody ran them', () => {
     expect(written(plan({ ...schedule, catchUp }, late)).runs).toEqual(['4 catch-up', '5 catch-up']);
   });
 
+  test('[S8] what has a record already is not counted, and where all have one nothing is passed over', () => {
+    const catchUp = { mode: 'all', max: 2, withinMs: Infinity } as const;
+    const asked = (...minutes: number[]): ReturnType<typeof written> => {
+      const recorded = (at: number): boolean => minutes.includes((at - NOON) / MINUTE);
+      return written(plan({ ...schedule, catchUp }, { ...late, recorded }));
+    };
+    expect(asked(4, 5)).toMatchObject({
+      runs: ['2 catch-up', '3 catch-up'],
+      next: { summary: { count: 1 } },
+    });
+    const { runs, next } = asked(1, 2, 4);
+    expect([runs, next.summary, next.caughtUpFromMs]).toEqual([
+      ['3 catch-up', '5 catch-up'],
+      undefined,
+      undefined,
+    ]);
+    expect(next.lowWaterMarkMs).toBe(NOON + 5 * MINUTE);
+  });
+
+  test('[S8] of a longer series only what is looked at is known to have no record', () => {
+    const recorded = (at: number): boolean => at <= NOON + 300 * MINUTE;
+    const { next } = written(plan(schedule, look(NOON + 10_000 * MINUTE, { recorded })));
+    expect(next.summary).toMatchObject({ count: 700, atLeast: true });
+  });
+
   test('a series that was down for years is not counted to its end', () => {
     const { next } = written(plan(schedule, look(NOON + 10_000 * MINUTE)));
     expect(next.summary).toMatchObject({ count: 1_000, atLeast: true });

@@ -22,7 +22,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     title: 'what is passed over is not named',
     file: 'machine/schedule.ts',
-    find: "summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed')",
+    find: "summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed', recorded)",
     replace: 'undefined',
     breaks: ['S8'],
   },

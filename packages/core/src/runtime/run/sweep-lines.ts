@@ -4,8 +4,10 @@
  */
 import type { RunRecord, StoredRun } from '../../machine/run-record.js';
 import { occurrenceKey, type TaskRecord } from '../../machine/task-record.js';
-import { foreseen, isUnbegun, passedInLine } from '../../machine/waiting.js';
+import type { Schedule } from '../../machine/schedule.js';
+import { type Foreseen, foreseen, isUnbegun, passedInLine } from '../../machine/waiting.js';
 import type { Clock } from '../../port/clock.js';
+import { recordedOf } from './recorded.js';
 import { claimOf } from './run-claim.js';
 import type { RunEngine } from './run-engine.js';
 import { emit, type RunHost } from './run-host.js';
@@ -100,10 +102,26 @@ async function judged(
   const record = (await book.asked((store) => store.task(namespace, task.name)))?.record;
   if (record === undefined) return [];
   const { catchUp } = schedule;
-  const { caughtUpFromMs, runs } = foreseen(schedule, record, nowMs);
+  const { caughtUpFromMs, runs } = await foreseenHere(host, schedule, record, nowMs);
   const planned = catchUp.mode === 'all' ? await notBegun(host, record, line) : [];
   const ahead = [...planned, ...runs.map(({ instantMs }) => instantMs)];
   return passedInLine(line, { catchUp, nowMs, caughtUpFromMs, ahead });
+}
+
+/** What the next plan would come to, and not by what somebody asked for before it. */
+async function foreseenHere(
+  host: RunHost,
+  schedule: Schedule,
+  record: TaskRecord,
+  nowMs: number,
+): Promise<Foreseen> {
+  const first = foreseen(schedule, record, nowMs);
+  const asked = await recordedOf(
+    host,
+    record.task,
+    first.runs.map(({ instantMs }) => instantMs),
+  );
+  return asked.size === 0 ? first : foreseen(schedule, record, nowMs, (at) => asked.has(at));
 }
 
 /** Instants of plans of a moment ago that are not in the line: their records are on their way. */

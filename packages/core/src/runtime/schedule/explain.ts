@@ -77,6 +77,8 @@ async function passedOver(
 ): Promise<(PassedTogether & { readonly run: RunRecord | undefined }) | undefined> {
   if (summary !== undefined && summary.fromMs < instantMs && instantMs <= summary.toMs) {
     const run = (await host.book.get({ task, key: summaryKey(summary.fromMs) }))?.run;
+    // Where its record is pruned, those of the instants in its range that had one may be gone as well.
+    if (run === undefined && summary.told) return undefined;
     return { reason: summary.reason, causes: summary.causes, run };
   }
   let cursor: string | undefined;

@@ -6,11 +6,13 @@
  */
 import { calendarOf, storedOffsetMs } from './definition.js';
 import { type Absence, noted } from '../../machine/absence.js';
-import { nextDueMs, otherTerms, plan, type Plan } from '../../machine/schedule.js';
+import { decidedIn } from '../../machine/passed-over.js';
+import { type Look, nextDueMs, otherTerms, plan, type Plan } from '../../machine/schedule.js';
 import { occurrenceKey, type TaskRecord } from '../../machine/task-record.js';
 import type { StoredTask } from '../../port/run-store.js';
 import type { Timer } from '../../port/clock.js';
 import { lockKeyOf } from '../run/active-runs.js';
+import { recordedOf } from '../run/recorded.js';
 import type { RunEngine } from '../run/run-engine.js';
 import { emit, type RunHost } from '../run/run-host.js';
 import type { TaskDefinition, TaskSchedule } from '../run/run-task.js';
@@ -166,7 +168,7 @@ export class TaskLoop {
     const { host, schedule, task } = this;
     const record = stored?.record;
     const other = record?.definition?.hash === schedule.definition.hash ? undefined : record?.definition;
-    return plan(schedule, {
+    const look: Look = {
       task: task.name,
       record,
       nowMs: host.time.atLeast(),
@@ -176,7 +178,18 @@ export class TaskLoop {
       recorded: this.occurrences.recorded,
       settledUpToMs: host.time.estimate() - host.sweepIntervalMs,
       absences: this.absences(record),
-    });
+    };
+    const answer = plan(schedule, look);
+    const calendar = other === undefined ? schedule.calendar : look.storedCalendar;
+    if (answer.act !== 'write' || calendar === undefined) return answer;
+    const decided = decidedIn(calendar, record, answer.next);
+    // Where all of them are run, those that have a record show it when theirs is made.
+    if (decided.length === answer.runs.length) return answer;
+    const all = new Set([...decided, ...answer.runs.map(({ instantMs }) => instantMs)]);
+    const asked = await recordedOf(host, task.name, [...all]);
+    return asked.size === 0
+      ? answer
+      : plan(schedule, { ...look, recorded: (at) => asked.has(at) || look.recorded(at) });
   }
 
   /** What was not due yet by the jitter that is stored came together with what was: nobody was late. */
