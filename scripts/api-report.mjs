@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import ts from 'typescript';
 import { packageFolders, readJson, root } from './lib/repo.mjs';
+import { atLeastOne } from './lib/shown.mjs';
 
 const check = process.argv.includes('--check');
 const printer = ts.createPrinter({ removeComments: true });
@@ -27,12 +28,11 @@ for (const folder of packageFolders()) {
 
 function reportOf(folder) {
   const { name, exports } = readJson(join(folder, 'package.json'));
-  return Object.entries(exports)
-    .filter(([, target]) => typeof target === 'object')
+  const subpaths = Object.entries(exports).filter(([, target]) => typeof target === 'object');
+  return atLeastOne(`subpath with types in the exports of ${name}`, subpaths)
     .map(([subpath, target]) => {
       const title = `# Public names of ${name}${subpath.slice(1)}\n\nWritten by \`npm run api\`.\n`;
-      const body = namesOf(folder, join(folder, target.import.types));
-      return body ? `${title}\n${body}` : title;
+      return `${title}\n${namesOf(folder, join(folder, target.import.types))}`;
     })
     .join('\n');
 }
@@ -50,7 +50,10 @@ function namesOf(folder, barrel) {
   });
   const checker = program.getTypeChecker();
   const module = checker.getSymbolAtLocation(program.getSourceFile(barrel));
-  const symbols = module ? checker.getExportsOfModule(module) : [];
+  const symbols = atLeastOne(
+    `name in ${relative(root, barrel)}`,
+    module ? checker.getExportsOfModule(module) : [],
+  );
   const exported = symbols.map((symbol) => ({ name: symbol.name, symbol: original(symbol, checker) }));
   const reached = reachedFrom(exported, checker, folder);
   const list = (entries) =>

@@ -1,6 +1,6 @@
 // `npm run cases -- [--backend NAME,…]`: the contract suites with every case as it is written, in its full
 // profile. `npm test` runs the same cases scaled down.
-import { runNodeTool } from './lib/run.mjs';
+import { runJest } from './lib/jest.mjs';
 
 /** The backends that have a contract, and where it stands. */
 const CONTRACTS = {
@@ -26,12 +26,7 @@ if ((flag !== undefined && flag !== '--backend') || rest.length > 0 || !known) {
 } else {
   process.env.GUARD_PROFILE = 'full';
   for (const { project, file } of names.map((name) => CONTRACTS[name])) {
-    const { code } = await runNodeTool('jest/bin/jest.js', [
-      '--selectProjects',
-      project,
-      '--runTestsByPath',
-      ...[file].flat(),
-    ]);
-    if (code !== 0) process.exitCode = 1;
+    const { ok } = await runJest({ projects: [project], paths: [file].flat() });
+    if (!ok) process.exitCode = 1;
   }
 }

@@ -9,6 +9,7 @@ import { allInLanes } from './lib/lanes.mjs';
 import { nestConsumers, runNestConsumer } from './lib/nest-consumers.mjs';
 import { provideNodes } from './lib/nodes.mjs';
 import { run } from './lib/run.mjs';
+import { toItsEnd } from './lib/shown.mjs';
 
 /** Run under every version of Node. */
 const APPLICATIONS = ['cjs/main.cjs', 'esm/main.mjs', 'both/one-process.cjs'];
@@ -43,7 +44,7 @@ async function consume({ folder, specifiers }) {
   ]);
   const ran = await allInLanes(runs, async ({ args, node }) => {
     const flags = ['--unhandled-rejections=strict', '--throw-deprecation'];
-    const answer = await run(node.program, [...flags, ...args], { cwd: folder, capture: true });
+    const answer = toItsEnd(await run(node.program, [...flags, ...args], { cwd: folder, capture: true }));
     return report(`node ${node.version}: ${args[0]}`, answer);
   });
   const inNest = await allInLanes(nestConsumers(), async (name) =>

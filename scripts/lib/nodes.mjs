@@ -3,17 +3,17 @@
 import { join } from 'node:path';
 import { readJson, root } from './repo.mjs';
 import { run } from './run.mjs';
+import { atLeastOne } from './shown.mjs';
 
 const folder = join(root, 'test', 'nodes');
 
 /** `{ version, program }` of each, the oldest first; null where they could not be installed. */
 export async function provideNodes() {
-  const nodes = Object.entries(readJson(join(folder, 'package.json')).dependencies).map(
-    ([alias, wanted]) => ({
-      version: wanted.slice('npm:node@'.length),
-      program: join(folder, 'node_modules', alias, 'bin', 'node'),
-    }),
-  );
+  const wanted = Object.entries(readJson(join(folder, 'package.json')).dependencies ?? {});
+  const nodes = atLeastOne('version of Node in test/nodes/package.json', wanted).map(([alias, version]) => ({
+    version: version.slice('npm:node@'.length),
+    program: join(folder, 'node_modules', alias, 'bin', 'node'),
+  }));
   if (await allAnswer(nodes)) return nodes;
   console.log(`npm ci in test/nodes (node ${nodes.map(({ version }) => version).join(', ')})`);
   const { code } = await run('npm', ['ci', '--strict-allow-scripts'], { cwd: folder });

@@ -2,16 +2,18 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { atLeastOne } from './shown.mjs';
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** Absolute folders of the published packages, sorted by name. */
 export function packageFolders() {
   const packages = join(root, 'packages');
-  return readdirSync(packages)
+  const folders = readdirSync(packages)
     .sort()
     .map((name) => join(packages, name))
     .filter((folder) => existsSync(join(folder, 'package.json')));
+  return atLeastOne(`package in ${packages}`, folders);
 }
 
 export function readJson(path) {

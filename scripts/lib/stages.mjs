@@ -34,18 +34,20 @@ export class Stages {
     } catch (error) {
       console.error(error instanceof Error ? error.message : error);
     }
-    const skipped = answer === true || answer === false ? undefined : answer.skipped;
-    const verdict = skipped ? 'SKIPPED' : answer ? 'ok' : 'FAILED';
+    const skipped = typeof answer?.skipped === 'string' ? answer.skipped : undefined;
+    // Whoever answers nothing has not said that it went well.
+    const verdict = skipped ? 'SKIPPED' : answer === true ? 'ok' : 'FAILED';
     this.#rows.push({ name, verdict, skipped, seconds: (performance.now() - startedAt) / 1000 });
     return answer === true;
   }
 
+  /** Whether one of them failed, or there was none. */
   get failed() {
-    return this.#rows.some((row) => row.verdict === 'FAILED');
+    return this.#rows.length === 0 || this.#rows.some((row) => row.verdict === 'FAILED');
   }
 
   print() {
-    const width = Math.max(...this.#rows.map((row) => row.name.length));
+    const width = Math.max(0, ...this.#rows.map((row) => row.name.length));
     console.log('');
     for (const { name, verdict, skipped, seconds } of this.#rows) {
       const time = `${seconds.toFixed(1).padStart(7)} s`;
@@ -54,6 +56,9 @@ export class Stages {
     // Not the sum: some stages run side by side.
     const total = (performance.now() - this.#startedAt) / 1000;
     console.log(`${'together'.padEnd(width)}  ${' '.repeat(7)}  ${total.toFixed(1).padStart(7)} s`);
+    // A row in the middle of a table is easily passed over.
+    for (const { name, skipped } of this.#rows.filter((row) => row.skipped))
+      console.log(`SKIPPED, so that nothing was shown of it: ${name} (${skipped})`);
     console.log('');
   }
 }

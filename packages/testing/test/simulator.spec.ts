@@ -4,12 +4,19 @@
  */
 import { simulate, type SimulationResult, type WatchedPromise } from '@guard/testing';
 
-const FIRST_SEED = Number(process.env['GUARD_SEED'] ?? 1);
-const SEEDS = Number(process.env['GUARD_SEEDS'] ?? 100);
+const FIRST_SEED = wholeNumberOf('GUARD_SEED', 1, -Infinity);
+const SEEDS = wholeNumberOf('GUARD_SEEDS', 100, 1);
 const BEYOND_SEEDS = 100;
 /** Lines of a failing trace that are shown. */
 const TAIL = 40;
 const LIMIT_MS = 600_000;
+
+/** None played would break no law either. */
+function wholeNumberOf(variable: string, byDefault: number, min: number): number {
+  const number = Number(process.env[variable] ?? byDefault);
+  if (Number.isSafeInteger(number) && number >= min) return number;
+  throw new Error(`${variable} must be a whole number of at least ${min}, got '${process.env[variable]}'`);
+}
 
 const LAWS: readonly [WatchedPromise, string][] = [
   ['S1', 'never lets two claims on one key be held at the same time, nor one that the backend does not keep'],

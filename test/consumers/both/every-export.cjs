@@ -13,6 +13,7 @@ async function main(specifiers) {
       if (typeof value === 'function') assert.notEqual(value, imported[name], `${name} exists twice`);
     }
   }
+  console.log('came to its end');
 }
 
 main(process.argv.slice(2));

@@ -15,6 +15,7 @@ async function main() {
     await servesByTheDefaultGuard(here, there);
     await servesByABoundGuard(here, there);
   }
+  console.log('came to its end');
 }
 
 async function seesTheAmbientLockAndRun(here, there) {

@@ -16,6 +16,7 @@ async function main() {
   assert.equal(times.length, 1, 'once');
   await assert.rejects(guard.acquire(''), (error) => GuardError.is(error, 'invalid-argument'));
   await guard.close();
+  console.log('came to its end');
 }
 
 main();

@@ -69,6 +69,7 @@ async function main(): Promise<void> {
   assert.equal(await billing.transfer('x', 9), 'account:x 9');
   assert.deepEqual(await Billing.report(1), [1, 'Billing.report']);
   await guard.close();
+  console.log('came to its end');
 }
 
 void main();

@@ -15,3 +15,4 @@ assert.notEqual(await guard.state.update('rate:EUR', version, 2), null);
 assert.equal(await guard.state.update('rate:EUR', version, 3), null, 'somebody was faster');
 await assert.rejects(guard.acquire(''), (error) => GuardError.is(error, 'invalid-argument'));
 await guard.close();
+console.log('came to its end');

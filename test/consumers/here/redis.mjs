@@ -24,6 +24,7 @@ try {
 } finally {
   await server.stop();
 }
+console.log('came to its end');
 
 async function use(connection) {
   const state = redisState(connection);

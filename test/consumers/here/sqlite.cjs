@@ -32,6 +32,7 @@ async function main(folder) {
   assert.deepEqual(await db.query('SELECT day FROM booking'), [{ day: '2026-11-29' }]);
   await guard.close();
   await db.destroy();
+  console.log('came to its end');
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'guard-consumer-'));
