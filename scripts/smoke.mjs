@@ -1,13 +1,15 @@
 // `npm run test:smoke`: every server once through testcontainers. Uses the container engine that runs and the public
-// images, or, as root on Debian, an engine and an image of our own. Exits with 75 where no engine can be had: then
-// nothing was shown, which is neither a success nor a defect. `--prepare` makes the image and shows nothing.
+// images, or, as root on Debian, an engine and an image of our own. Where no engine can be had it exits with 75: nothing
+// was shown, which is neither a success nor a defect. As root on Debian one can be had, so there it fails. `--prepare`
+// makes the image and shows nothing.
+import { canInstallPackages } from './lib/debian.mjs';
 import { installDocker, provideDocker } from './lib/docker.mjs';
 import { runJestProjects } from './lib/jest.mjs';
+import { withoutEngine } from './lib/no-engine.mjs';
 import { run } from './lib/run.mjs';
 import { IMAGE_VARIABLES, importServerImage, makeServerImage } from './lib/server-image.mjs';
 import { Stages } from './lib/stages.mjs';
 
-const NOTHING_SHOWN = 75;
 const stages = new Stages();
 
 if (process.argv.includes('--prepare')) {
@@ -19,21 +21,21 @@ if (process.argv.includes('--prepare')) {
 
 async function prepare() {
   const { runs, why } = await installDocker();
-  if (why !== undefined) console.error(why);
-  if (why !== undefined) return NOTHING_SHOWN;
+  if (why !== undefined) return endWithout(why);
   // Who has an engine has the public images.
   return runs || (await makeServerImage()) ? 0 : 1;
 }
 
 async function smoke() {
   let docker;
+  let code = 1;
   await stages.run('smoke: container engine', async () => {
     docker = await provideDocker();
-    if (docker.why) console.error(docker.why);
-    return docker.why ? { skipped: 'no container engine' } : true;
+    if (docker.why === undefined) return true;
+    code = await endWithout(docker.why);
+    return code === 1 ? false : { skipped: 'no container engine' };
   });
-  if (docker?.why !== undefined) return NOTHING_SHOWN;
-  if (docker === undefined) return 1;
+  if (docker === undefined || docker.why !== undefined) return code;
   try {
     process.env.GUARD_TEST_SERVERS = 'docker';
     if (docker.own) {
@@ -59,10 +61,17 @@ async function smoke() {
   }
 }
 
+async function endWithout(why) {
+  const { code, says } = withoutEngine({ why, canHaveOne: await canInstallPackages() });
+  console.error(says);
+  return code;
+}
+
 async function leavesNothing() {
-  const { output } = await run('docker', ['ps', '--all', '--format', '{{.Image}} {{.Command}}'], {
+  const { code, output } = await run('docker', ['ps', '--all', '--format', '{{.Image}} {{.Command}}'], {
     capture: true,
   });
-  if (output.trim() !== '') console.error(`containers are left:\n${output}`);
-  return output.trim() === '';
+  const nothing = code === 0 && output.trim() === '';
+  if (!nothing) console.error(`containers are left, or nobody can say:\n${output}`);
+  return nothing;
 }

@@ -28,6 +28,8 @@ export async function installDocker() {
       return { why: 'no container engine answers, and only root on Debian can install one here' };
     }
     await installPackages(['docker.io'], { services: ['docker', 'containerd'] });
+    if (!existsSync('/usr/sbin/dockerd'))
+      return { why: 'dockerd is still missing after the installation of docker.io' };
   }
   if (process.getuid?.() === 0) return {};
   return { why: 'no container engine answers, and only root can start one' };
