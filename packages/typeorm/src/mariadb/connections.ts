@@ -43,6 +43,15 @@ export interface MysqlDriver {
 interface Prepared {
   readonly sql: string;
   readonly numbers: readonly number[];
+  /** Whether it is a block of statements, which tells what it did by a SELECT of its own. */
+  readonly isBlock: boolean;
+}
+
+/** What the driver tells of a statement that answers no rows. */
+interface Written {
+  readonly affectedRows: number | string;
+  /** The number that the statement gave to LAST_INSERT_ID. Text where no `number` is exact. */
+  readonly insertId: number | string;
 }
 
 const INTEGERS = ['TINY', 'SHORT', 'INT24', 'LONG', 'LONGLONG'];
@@ -67,10 +76,10 @@ export class MysqlConnections implements Connections {
   async take(): Promise<Taken> {
     const connection = await this.#driver.obtainMasterConnection();
     return {
-      send: async (text, values) => {
-        await this.#greet(connection);
-        return this.#send(connection, text, values ?? []);
-      },
+      send: (text, values = []) =>
+        this.#greeted.has(connection)
+          ? this.#send(connection, text, values)
+          : this.#greet(connection).then(() => this.#send(connection, text, values)),
       giveBack: (broken) => (broken ? connection.destroy() : connection.release()),
     };
   }
@@ -94,22 +103,22 @@ export class MysqlConnections implements Connections {
   }
 
   async #greet(connection: MysqlConnection): Promise<void> {
-    if (this.#greeted.has(connection)) return;
     const [row] = await this.#send(connection, GREETING, []);
     checkGreeting(row as Greeting, this.#place);
     this.#greeted.add(connection);
   }
 
   #send(connection: MysqlConnection, text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    const { sql, numbers } = this.#prepare(text);
+    const { sql, numbers, isBlock } = this.#prepare(text);
     const bound = numbers.map((number) => textOf(values[number - 1]!));
-    return new Promise((resolve, reject) => {
+    const answer = new Promise<unknown>((resolve, reject) => {
       connection.execute({ ...OPTIONS, sql, values: bound }, (error, result) => {
         // No error is `null`, and in some versions `undefined`.
-        if (error === null || error === undefined) resolve(rowsOf(result));
+        if (error === null || error === undefined) resolve(result);
         else reject(error);
       });
     });
+    return answer.then((result) => rowsOf(result, isBlock));
   }
 
   /** The driver knows parameters by their place only; Guard's texts number them, as on Postgres. */
@@ -117,7 +126,7 @@ export class MysqlConnections implements Connections {
     let prepared = this.#prepared.get(text);
     if (prepared === undefined) {
       const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number));
-      prepared = { sql: text.split(/\$\d+/).join('?'), numbers };
+      prepared = { sql: text.split(/\$\d+/).join('?'), numbers, isBlock: /^\s*BEGIN\b/.test(text) };
       this.#prepared.set(text, prepared);
     }
     return prepared;
@@ -138,8 +147,20 @@ function valueOf({ type }: MysqlField, next: () => unknown): unknown {
   return Buffer.isBuffer(value) ? value.toString('utf8') : value;
 }
 
-/** The first rows of an answer. Several statements in one have an answer for each, and one for the whole. */
-function rowsOf(result: unknown): readonly Row[] {
-  if (!Array.isArray(result)) return [];
-  return (Array.isArray(result[0]) ? result[0] : result) as readonly Row[];
+/**
+ * The first rows of an answer. Several statements in one have an answer for each, and one for the whole. A statement that
+ * wrote rows and answers none is one row with the token that it set.
+ */
+function rowsOf(result: unknown, isBlock: boolean): readonly Row[] {
+  if (Array.isArray(result)) return (Array.isArray(result[0]) ? result[0] : result) as readonly Row[];
+  if (isBlock) return [];
+  const { affectedRows, insertId } = result as Written;
+  return Number(affectedRows) === 0 ? [] : [{ token: exact(insertId) }];
+}
+
+function exact(number: number | string): bigint {
+  if (typeof number === 'number' && !Number.isSafeInteger(number)) {
+    throw new TypeError(`the driver rounded a number to ${number}`);
+  }
+  return BigInt(number);
 }

@@ -27,15 +27,23 @@ export class PlainLocks {
 
   /** Grants free keys. */
   async takeFree(claims: readonly Claim[]): Promise<Map<string, ClaimAnswer>> {
-    const columns = [
+    const [claim] = claims;
+    if (claims.length === 1) {
+      const [row] = await this.#statements.rows(this.#sql.takeFree, [
+        ...[claim!.key, claim!.id, claim!.session, holderText(claim!.holder)],
+        ...[String(claim!.floor ?? 0n), String(microseconds(claim!.ttlMs))],
+      ]);
+      const token = row === undefined ? 0n : integer(row, 'token');
+      return token === 0n ? new Map() : new Map([[claim!.key, { status: 'granted', token }]]);
+    }
+    const rows = await this.#batch(this.#sql.takeFreeBatch, [
       claims.map(({ key }) => key),
       claims.map(({ id }) => id),
       claims.map(({ session }) => session),
       claims.map(({ holder }) => holderText(holder)),
       claims.map(({ floor = 0n }) => String(floor)),
       claims.map(({ ttlMs }) => String(microseconds(ttlMs))),
-    ];
-    const rows = await this.#rows(columns, this.#sql.takeFree, this.#sql.takeFreeBatch);
+    ]);
     return new Map(
       rows.map((row) => [text(row, 'key'), { status: 'granted', token: integer(row, 'token') }]),
     );
@@ -43,40 +51,47 @@ export class PlainLocks {
 
   /** Renews live leases. */
   async renewLive(renewals: readonly Renewal[]): Promise<Map<string, RenewAnswer>> {
-    const columns = [...names(renewals), renewals.map(({ ttlMs }) => String(microseconds(ttlMs)))];
-    const rows = await this.#rows(columns, this.#sql.renewLive, this.#sql.renewLiveBatch);
+    const ttls = renewals.map(({ ttlMs }) => String(microseconds(ttlMs)));
+    if (renewals.length === 1) return this.#lone(this.#sql.renewLive, renewals[0]!, ttls, RENEWED);
+    const rows = await this.#batch(this.#sql.renewLiveBatch, [...names(renewals), ttls]);
     return new Map(rows.map((row) => [text(row, 'key'), wasMade(row) ? LOST : RENEWED]));
   }
 
   /** Gives locks back that nobody waits for. */
   async releaseUnqueued(releases: readonly PlainRelease[]): Promise<Map<string, ReleaseAnswer>> {
-    const rows = await this.#rows(names(releases), this.#sql.releaseUnqueued, this.#sql.releaseUnqueuedBatch);
+    if (releases.length === 1) return this.#lone(this.#sql.releaseUnqueued, releases[0]!, [], RELEASED);
+    const rows = await this.#batch(this.#sql.releaseUnqueuedBatch, names(releases));
     return new Map(rows.map((row) => [text(row, 'key'), wasMade(row) ? LOST : RELEASED]));
   }
 
-  /** Columns are the parameters of a batch; a single operation has the same as plain values. */
-  async #rows(
-    columns: readonly (readonly string[])[],
-    single: string,
-    batch: string,
-  ): Promise<readonly Row[]> {
-    const count = columns[0]?.length ?? 0;
-    if (count === 0) return [];
-    const rows =
-      count > 1
-        ? await this.#statements.rows(batch, this.#statements.batch(columns))
-        : await this.#statements.rows(
-            single,
-            columns.map(([value]) => value!),
-          );
+  /** A statement for one lease of one's own; no row: it has to be settled. */
+  async #lone<A>(
+    statement: string,
+    { key, claim, token }: Lease,
+    more: readonly string[],
+    done: A,
+  ): Promise<Map<string, A>> {
+    const rows = await this.#statements.rows(statement, [key, claim, String(token), ...more]);
+    return rows.length === 0 ? new Map<string, A>() : new Map([[key, done]]);
+  }
+
+  /** Columns are the parameters of a batch. */
+  async #batch(statement: string, columns: readonly (readonly string[])[]): Promise<readonly Row[]> {
+    if (columns[0]?.length === 0) return [];
+    const rows = await this.#statements.rows(statement, this.#statements.batch(columns));
     // A database may answer a row that it left as it was.
     return rows.filter((row) => row['untouched'] !== 't');
   }
 }
 
-function names(
-  leases: readonly { readonly key: string; readonly claim: string; readonly token: bigint }[],
-): readonly (readonly string[])[] {
+/** What names a lease. */
+interface Lease {
+  readonly key: string;
+  readonly claim: string;
+  readonly token: bigint;
+}
+
+function names(leases: readonly Lease[]): readonly (readonly string[])[] {
   return [
     leases.map(({ key }) => key),
     leases.map(({ claim }) => claim),

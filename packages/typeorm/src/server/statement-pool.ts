@@ -3,7 +3,7 @@
  * given back at once: nothing of Guard is ever open between two statements, so no lock and no run can starve a small
  * pool, and nothing joins a transaction of the application (S9).
  */
-import { GuardError, type Clock, type Random, type Timer } from '@guard/core';
+import { GuardError, type Clock, type Random } from '@guard/core';
 import type { Row } from '../row.js';
 import type { Statements, Value } from './statements.js';
 
@@ -95,37 +95,40 @@ export class StatementPool implements Statements {
       throw new GuardError('unavailable', `the data source of ${place} is not initialized`);
     }
     const taken = await connections.take();
-    if (clock.now().monoMs >= endMs) {
+    const leftMs = endMs - clock.now().monoMs;
+    if (leftMs <= 0) {
       taken.giveBack(false);
       throw new GuardError('unavailable', `the pool of ${place} had no connection in time`);
     }
-    return this.#on(taken, text, values, endMs);
-  }
-
-  /** Carries a statement out and gives the connection back; one that is not answered in time is given up with it. */
-  async #on(
-    taken: Taken,
-    text: string,
-    values: readonly Value[] | undefined,
-    endMs: number,
-  ): Promise<readonly Row[]> {
-    const { clock, place, connections } = this.#parts;
-    let timer: Timer | undefined;
     let broken = false;
-    const late = new Promise<never>((_, reject) => {
-      timer = clock.setTimer(() => {
-        broken = true;
-        reject(new GuardError('unavailable', `${place} did not answer in time`));
-      }, endMs - clock.now().monoMs);
-    });
     try {
-      return await Promise.race([taken.send(text, values), late]);
+      // One that is not answered in time is given up with its connection.
+      return await this.#inTime(taken.send(text, values), leftMs, () => (broken = true));
     } catch (error) {
       broken ||= connections.breaks(error);
       throw error;
     } finally {
-      timer?.cancel();
       taken.giveBack(broken);
     }
+  }
+
+  #inTime<T>(answer: Promise<T>, leftMs: number, onLate: () => void): Promise<T> {
+    const { clock, place } = this.#parts;
+    return new Promise((resolve, reject) => {
+      const timer = clock.setTimer(() => {
+        onLate();
+        reject(new GuardError('unavailable', `${place} did not answer in time`));
+      }, leftMs);
+      answer.then(
+        (rows) => {
+          timer.cancel();
+          resolve(rows);
+        },
+        (error: Error) => {
+          timer.cancel();
+          reject(error);
+        },
+      );
+    });
   }
 }

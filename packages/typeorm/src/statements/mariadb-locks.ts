@@ -24,13 +24,16 @@ export function lockStatements(tables: MariadbTables): LockStatements {
 
 const columns = pieces(PIECES);
 
-/** What the plain statements do to a row that is there. Without a moment they leave it as it was. */
+/** What the plain batches do to a row that is there. Without a moment they leave it as it was. */
 function pieces(columns: typeof PIECES) {
+  /** Nobody has the key, waits for it or gave it up. */
+  const free = 'claim IS NULL AND queue IS NULL AND tombs IS NULL';
   return {
     ...columns,
+    free,
     /** `wish`: ttl */
     take: `
-    moment = IF(claim IS NULL AND queue IS NULL AND tombs IS NULL, ${columns.now}, NULL),
+    moment = IF(${free}, ${columns.now}, NULL),
     token = IF(moment IS NULL, token, GREATEST(token + 1, VALUES(token), moment)),
     claim = IF(moment IS NULL, claim, VALUES(claim)),
     session = IF(moment IS NULL, session, VALUES(session)),
@@ -60,26 +63,36 @@ function pieces(columns: typeof PIECES) {
   };
 }
 
+/**
+ * What a single operation costs beyond its two commits is the reading of its text and of its answer, so these have no
+ * subquery and answer no rows: the driver tells what was written, and LAST_INSERT_ID brings the token along.
+ */
 function plain(tables: MariadbTables) {
+  /** What tells that the lease is the claim's own. `key` and what follows it are parameters. */
+  const own = `\`key\` = $1 AND claim = $2 AND token = CAST($3 AS SIGNED) AND until > ${columns.now} AND ${columns.writable}`;
   return {
     takeFree: `
-      ${columns.settings} INSERT INTO ${tables.lock} (\`key\`, token, claim, session, holder, until, moment, wish)
-      SELECT $1, IF(${columns.writable}, GREATEST(CAST($5 AS SIGNED), m.n), NULL), $2, $3, $4, m.n + CAST($6 AS SIGNED), m.n, $6
-      FROM (SELECT ${columns.now} AS n) AS m
-      ON DUPLICATE KEY UPDATE ${columns.take}
-      RETURNING \`key\`, token, IF(moment IS NULL, 't', 'f') AS untouched`,
+      ${columns.limits} INSERT INTO ${tables.lock} (moment, \`key\`, claim, session, holder, token, until)
+      VALUES (
+        ${columns.now}, $1, $2, $3, $4,
+        IF(${columns.writable}, LAST_INSERT_ID(GREATEST(CAST($5 AS SIGNED), moment)), NULL), moment + CAST($6 AS SIGNED)
+      )
+      ON DUPLICATE KEY UPDATE
+        moment = IF(${columns.free}, ${columns.now}, NULL),
+        token = IF(
+          moment IS NULL, token + LAST_INSERT_ID(0), LAST_INSERT_ID(GREATEST(token + 1, VALUES(token), moment))
+        ),
+        claim = IF(moment IS NULL, claim, VALUES(claim)),
+        session = IF(moment IS NULL, session, VALUES(session)),
+        holder = IF(moment IS NULL, holder, VALUES(holder)),
+        until = IF(moment IS NULL, until, moment + (VALUES(until) - VALUES(moment)))`,
 
     renewLive: `
-      ${columns.settings} INSERT INTO ${tables.lock} (\`key\`, token, wish)
-      SELECT $1, IF(${columns.writable}, CAST($3 AS SIGNED), NULL), JSON_ARRAY($2, $4)
-      ON DUPLICATE KEY UPDATE ${columns.renew}
-      RETURNING ${columns.left}`,
+      ${columns.limits} UPDATE ${tables.lock} SET until = GREATEST(until, ${columns.now} + CAST($4 AS SIGNED)) WHERE ${own}`,
 
     releaseUnqueued: `
-      ${columns.settings} INSERT INTO ${tables.lock} (\`key\`, token, wish)
-      SELECT $1, IF(${columns.writable}, CAST($3 AS SIGNED), NULL), JSON_ARRAY($2)
-      ON DUPLICATE KEY UPDATE ${columns.release}
-      RETURNING ${columns.left}`,
+      ${columns.limits} UPDATE ${tables.lock} SET claim = NULL, session = NULL, holder = NULL, until = NULL
+      WHERE ${own} AND queue IS NULL`,
   };
 }
 
