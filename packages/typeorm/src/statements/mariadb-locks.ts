@@ -22,18 +22,18 @@ export function lockStatements(tables: MariadbTables): LockStatements {
   };
 }
 
-const columns = pieces(PIECES);
+/** `free`: nobody has the key, waits for it or gave it up. */
+const columns = pieces({ ...PIECES, free: 'claim IS NULL AND queue IS NULL AND tombs IS NULL' });
 
 /** What the plain batches do to a row that is there. Without a moment they leave it as it was. */
-function pieces(columns: typeof PIECES) {
-  /** Nobody has the key, waits for it or gave it up. */
-  const free = 'claim IS NULL AND queue IS NULL AND tombs IS NULL';
+function pieces(columns: typeof PIECES & { readonly free: string }) {
   return {
     ...columns,
-    free,
+    /** The lease is alive and the claim's own: `$1` key, `$2` claim, `$3` token. */
+    own: `\`key\` = $1 AND claim = $2 AND token = CAST($3 AS SIGNED) AND until > ${columns.now} AND ${columns.writable}`,
     /** `wish`: ttl */
     take: `
-    moment = IF(${free}, ${columns.now}, NULL),
+    moment = IF(${columns.free}, ${columns.now}, NULL),
     token = IF(moment IS NULL, token, GREATEST(token + 1, VALUES(token), moment)),
     claim = IF(moment IS NULL, claim, VALUES(claim)),
     session = IF(moment IS NULL, session, VALUES(session)),
@@ -68,8 +68,6 @@ function pieces(columns: typeof PIECES) {
  * subquery and answer no rows: the driver tells what was written, and LAST_INSERT_ID brings the token along.
  */
 function plain(tables: MariadbTables) {
-  /** What tells that the lease is the claim's own. `key` and what follows it are parameters. */
-  const own = `\`key\` = $1 AND claim = $2 AND token = CAST($3 AS SIGNED) AND until > ${columns.now} AND ${columns.writable}`;
   return {
     takeFree: `
       ${columns.limits} INSERT INTO ${tables.lock} (moment, \`key\`, claim, session, holder, token, until)
@@ -88,11 +86,11 @@ function plain(tables: MariadbTables) {
         until = IF(moment IS NULL, until, moment + (VALUES(until) - VALUES(moment)))`,
 
     renewLive: `
-      ${columns.limits} UPDATE ${tables.lock} SET until = GREATEST(until, ${columns.now} + CAST($4 AS SIGNED)) WHERE ${own}`,
+      ${columns.limits} UPDATE ${tables.lock} SET until = GREATEST(until, ${columns.now} + CAST($4 AS SIGNED)) WHERE ${columns.own}`,
 
     releaseUnqueued: `
       ${columns.limits} UPDATE ${tables.lock} SET claim = NULL, session = NULL, holder = NULL, until = NULL
-      WHERE ${own} AND queue IS NULL`,
+      WHERE ${columns.own} AND queue IS NULL`,
   };
 }
 

@@ -3,15 +3,17 @@
  * Guard's brings its own settings: zone, mode and limits hold for it alone.
  */
 
-/** The limit of time is one for a statement whose client is gone, too: nothing of Guard waits on the server for long. */
-const LIMITS = `time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', max_statement_time = 5, innodb_lock_wait_timeout = 5`;
+const columns = {
+  /** The limit of time is one for a statement whose client is gone, too: nothing of Guard waits on the server for long. */
+  limits: `time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', max_statement_time = 5, innodb_lock_wait_timeout = 5`,
+};
 
 /** The pieces. */
 export const PIECES = {
-  settings: `SET STATEMENT ${LIMITS}, group_concat_max_len = 16777216 FOR`,
+  settings: `SET STATEMENT ${columns.limits}, group_concat_max_len = 16777216 FOR`,
 
   /** The same for a statement that gathers nothing: each setting costs it time. */
-  limits: `SET STATEMENT ${LIMITS} FOR`,
+  limits: `SET STATEMENT ${columns.limits} FOR`,
 
   /**
    * Microseconds since the epoch. SYSDATE is the moment of execution; NOW is that of the statement's start, from before
