@@ -20,6 +20,7 @@ import { runOutside } from '../runtime/context.js';
 import type { Events } from '../runtime/events.js';
 import { closedError } from '../runtime/lock/lock-errors.js';
 import type { LockService } from '../runtime/lock/lock-service.js';
+import { LockOutages } from '../runtime/run/lock-outages.js';
 import { NodePresence } from '../runtime/run/node-presence.js';
 import { Outage } from '../runtime/flight/outage.js';
 import { RunBook } from '../runtime/run/run-book.js';
@@ -257,6 +258,7 @@ function hostOf(parts: RunFacadeParts): RunHost {
   return {
     namespace,
     locks,
+    lockOutages: new LockOutages(events, clock, locks.backendName),
     book,
     time: book.time,
     clock,

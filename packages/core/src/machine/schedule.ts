@@ -7,6 +7,7 @@
  */
 import type { Absence } from './absence.js';
 import { type Calendar, latestUpTo } from './calendar.js';
+import { caughtUp } from './caught-up.js';
 import { earlierAt } from './definitions.js';
 import { type IsRecorded, passed, summaryOf, withCauses } from './passed-over.js';
 import type { PauseGap, Planned, TaskRecord } from './task-record.js';
@@ -46,6 +47,8 @@ export interface Look {
   readonly recorded: IsRecorded;
   /** What was planned up to then and has its record leaves the list also where nothing is due. Default: nothing. */
   readonly settledUpToMs?: number;
+  /** Whether the locks answer this node, as far as it knows. Default: they do not. */
+  readonly locksAnswer?: boolean;
   /** What kept the node from planning, since before it was up. */
   readonly absences?: readonly Absence[];
 }
@@ -177,31 +180,18 @@ function due(schedule: Schedule, look: Look, markMs: number, untilMs: number): P
     lastPassed === undefined
       ? undefined
       : summaryOf(calendar, markMs, lastPassed, lastPassed, 'missed', recorded);
-  const next = {
+  const base = {
     ...baseOf(look),
     lowWaterMarkMs: newest,
     ...(summary === undefined ? {} : { summary: withCauses(summary, look.absences) }),
-    ...caughtUp(schedule, { chosen, newest, hasPassed: summary !== undefined, isOnTime }),
   };
+  const next = caughtUp(base, {
+    ...{ mode: schedule.catchUp.mode, chosen, newest, isOnTime, nowMs: look.nowMs },
+    hasPassed: summary !== undefined,
+    wasMissed: look.nowMs - schedule.offsetMs - first > ON_TIME_MS,
+    locksAnswer: look.locksAnswer === true,
+  });
   return write(look, next, runs);
-}
-
-/** What was chosen of the instants that are due. */
-interface Choice {
-  readonly chosen: readonly number[];
-  readonly newest: number;
-  /** Others are passed over. */
-  readonly hasPassed: boolean;
-  readonly isOnTime: boolean;
-}
-
-/** From which instant on missed ones are made up for: what waits with a record since before it is passed over too. */
-function caughtUp({ catchUp }: Schedule, choice: Choice): Pick<TaskRecord, 'caughtUpFromMs'> {
-  const { chosen, newest, hasPassed, isOnTime } = choice;
-  // Of everything that came and did not begin the newest one runs, however it came to be late.
-  if (catchUp.mode === 'latest') return { caughtUpFromMs: newest };
-  if (!hasPassed && (isOnTime || catchUp.mode === 'all')) return {};
-  return { caughtUpFromMs: chosen[0] ?? newest + 1 };
 }
 
 /**

@@ -40,6 +40,14 @@ export interface PauseGap {
   readonly toMs: number;
 }
 
+/** Instants that `catchUp` chose together, from the first to the last one. */
+export interface Chosen {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** When they were chosen. */
+  readonly atMs: number;
+}
+
 /** The schedule that is in force. */
 export interface StoredDefinition {
   /** Of the text: which instants there are. Nodes with another one leave the task alone. */
@@ -76,6 +84,8 @@ export interface TaskRecord {
   readonly gaps?: readonly PauseGap[];
   /** Where `catchUp` began when it last had to choose: what waits with a record since before it is not run any more. */
   readonly caughtUpFromMs?: number;
+  /** What it chose then, of what was missed: newer instants take no turn of these, unless the locks were away since. */
+  readonly chosen?: Chosen;
   readonly lastSuccessMs?: number;
   /** The wish that wrote this: a `putTask` whose answer was lost is settled by reading the record back (S4). */
   readonly writeId?: string;

@@ -10,7 +10,7 @@
 import type { IsRecorded } from './passed-over.js';
 import type { RunRecord, StoredRun } from './run-record.js';
 import { type CatchUpPolicy, ON_TIME_MS, plan, type Schedule } from './schedule.js';
-import type { Planned, TaskRecord } from './task-record.js';
+import type { Chosen, Planned, TaskRecord } from './task-record.js';
 
 /** What the occurrences that wait are judged by. */
 export interface Waited {
@@ -19,6 +19,8 @@ export interface Waited {
   readonly nowMs: number;
   /** What waits since before this instant was passed over when `catchUp` chose the last time. */
   readonly caughtUpFromMs?: number | undefined;
+  /** What `catchUp` chose then and nothing but others kept from its lock: newer ones do not take its turn. */
+  readonly chosen?: Chosen | undefined;
   /** Instants that are to be run and are not in the line: nobody has begun them, or made their records. */
   readonly ahead?: readonly number[];
 }
@@ -26,6 +28,7 @@ export interface Waited {
 /** What a plan would come to at this moment. */
 export interface Foreseen {
   readonly caughtUpFromMs: number | undefined;
+  readonly chosen: Chosen | undefined;
   /** The instants that it would have run. */
   readonly runs: readonly Planned[];
 }
@@ -57,21 +60,26 @@ export function foreseen(
 ): Foreseen {
   const look = { task: record.task, record, nowMs, replaces: false, recorded };
   const answer = plan(schedule, look);
-  if (answer.act !== 'write') return { caughtUpFromMs: record.caughtUpFromMs, runs: [] };
-  return { caughtUpFromMs: answer.next.caughtUpFromMs, runs: answer.runs };
+  const { caughtUpFromMs, chosen } = answer.act === 'write' ? answer.next : record;
+  return { caughtUpFromMs, chosen, runs: answer.act === 'write' ? answer.runs : [] };
 }
 
 /** Those of a line, oldest first, that are not run any more. */
 export function passedInLine(line: readonly StoredRun[], waited: Waited): readonly StoredRun[] {
   const unbegun = line.filter(({ run }) => isUnbegun(run));
-  const { catchUp, nowMs, caughtUpFromMs = -Infinity, ahead = [] } = waited;
+  const { catchUp, nowMs, caughtUpFromMs = -Infinity, chosen, ahead = [] } = waited;
   const longestMs = longest(catchUp, unbegun[0]?.run);
   const most = mostOf(catchUp);
   return unbegun.filter(({ run }, index) => {
     const atMs = run.scheduledForMs!;
     const newer = unbegun.length - 1 - index + ahead.filter((one) => one > atMs).length;
-    return newer >= most || atMs < caughtUpFromMs || nowMs - dueAtMs(run) > longestMs;
+    const hasTurn = catchUp.mode === 'all' && chosen !== undefined && isWithin(atMs, chosen);
+    return (newer >= most && !hasTurn) || atMs < caughtUpFromMs || nowMs - dueAtMs(run) > longestMs;
   });
+}
+
+function isWithin(atMs: number, { fromMs, toMs }: Chosen): boolean {
+  return fromMs <= atMs && atMs <= toMs;
 }
 
 /** How many of those that waited are run: the newest ones. */

@@ -2,7 +2,7 @@
 import { everyCalendar } from '../../src/machine/calendar.js';
 import type { RunRecord, StoredRun } from '../../src/machine/run-record.js';
 import type { CatchUpPolicy, Schedule } from '../../src/machine/schedule.js';
-import { causeOf, foreseen, passedInLine } from '../../src/machine/waiting.js';
+import { causeOf, foreseen, passedInLine, type Waited } from '../../src/machine/waiting.js';
 
 const MINUTE = 60_000;
 const ALL: CatchUpPolicy = { mode: 'all', max: 2, withinMs: Infinity };
@@ -70,6 +70,18 @@ test('[V5] all: what has a record of its own before it is planned takes no place
       ({ instantMs }) => instantMs / MINUTE,
     );
   expect([instants([]), instants([5]), instants([3, 4, 5])]).toEqual([[4, 5], [3, 4], []]);
+});
+
+test('[V6] all: newer ones take no turn of what was chosen, but of each other', () => {
+  const line = [1, 2, 3, 4, 5, 6].map((minute) => waiting(minute));
+  const waited = { catchUp: ALL, nowMs: 6.5 * MINUTE };
+  const chosen = { fromMs: 2 * MINUTE, toMs: 3 * MINUTE, atMs: 3.5 * MINUTE };
+  const keys = (more: Partial<Waited>): string[] =>
+    passedInLine(line, { ...waited, ...more }).map(({ run }) => run.key);
+  expect(keys({})).toEqual(['1', '2', '3', '4']);
+  expect(keys({ chosen })).toEqual(['1', '4']);
+  expect(keys({ chosen, catchUp: { mode: 'latest' } })).toEqual(['1', '2', '3', '4', '5']);
+  expect(keys({ chosen, caughtUpFromMs: 3 * MINUTE })).toEqual(['1', '2', '4']);
 });
 
 test('what once began, and what a person asked for, is never passed over', () => {

@@ -25,6 +25,45 @@ test('[V6] what was missed runs one after another, oldest first, on however many
   expect(stage.told('alarm')).toEqual([]);
 });
 
+describe('[V6] 200 ticks of 250 ms are missed, and the lock is held by somebody when two nodes start', () => {
+  const options = { every: '250ms', catchUp: { all: { max: 10 } }, wait: '5s' } as const;
+
+  /** The keys of the newest ten that were missed. */
+  async function startBehind(heldMs: number): Promise<string[]> {
+    const first = await stage.node(options);
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(50_100);
+    const holder = { label: 'somebody' };
+    const claim = { key: 'default/task/t', id: 'x', wait: false, ticketTtlMs: 6_000, session: 's', holder };
+    await stage.locks.acquire([{ ...claim, ttlMs: heldMs }]);
+    const nodes = [await stage.node(options, { start: false }), await stage.node(options, { start: false })];
+    await stage.clock.runUntil(Promise.all(nodes.map(({ guard }) => guard.start())));
+    return range(47_750, 50_000, 250).map((ms) => new Date(START_MS + ms).toISOString());
+  }
+
+  const caughtUp = (): string[] =>
+    stage.log.filter(({ trigger }) => trigger === 'catch-up').map(({ key }) => key);
+
+  test('ten run and one record tells of the others, however many come meanwhile', async () => {
+    const ten = await startBehind(9_000);
+    await stage.clock.advance(30_000);
+    expect(caughtUp().filter((key) => ten.includes(key))).toEqual(ten);
+    const summaries = (await stage.records()).filter(({ key }) => key.endsWith('/passed'));
+    expect(summaries).toMatchObject([{ state: 'expired', summary: { count: 190 } }]);
+  });
+
+  test('they compete again where the locks were away before their turn came', async () => {
+    const ten = await startBehind(9_000);
+    await stage.clock.advance(5_000);
+    for (const { locks } of stage.processes) locks.down();
+    await stage.clock.advance(12_000);
+    for (const { locks } of stage.processes) locks.heal();
+    await stage.clock.advance(20_000);
+    expect(caughtUp().filter((key) => ten.includes(key))).toEqual([]);
+    expect(caughtUp().length).toBeLessThanOrEqual(10);
+  });
+});
+
 test('a backfill runs oldest first, and does not take a sweep for each instant', async () => {
   const nodes = [await stage.node({ every: '10s', catchUp: 'none' }), await stage.node({ every: '10s' })];
   const { tasks } = nodes[0]!.guard;

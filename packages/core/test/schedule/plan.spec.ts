@@ -94,6 +94,29 @@ describe('[V5] instants that passed while nobody ran them', () => {
     expect(written(plan({ ...schedule, catchUp }, late)).runs).toEqual(['4 catch-up', '5 catch-up']);
   });
 
+  test('[V6] all: what it chose is remembered where the locks answer, until something is missed again', () => {
+    const all = { ...schedule, catchUp: { mode: 'all', max: 2, withinMs: Infinity } as const };
+    const step = (minute: number, record: TaskRecord, locksAnswer = true): TaskRecord =>
+      written(plan(all, look(NOON + minute * MINUTE, { record, locksAnswer }))).next;
+    const after = (minute: number, record: TaskRecord, locksAnswer = true): unknown => {
+      const { fromMs, toMs } = step(minute, record, locksAnswer).chosen ?? {};
+      return fromMs === undefined ? undefined : [(fromMs - NOON) / MINUTE, (toMs! - NOON) / MINUTE];
+    };
+    const record = step(5.5, known());
+    expect(after(5.5, known())).toEqual([4, 5]);
+    expect(after(5.5, known(), false)).toBeUndefined();
+    // What is on time, or chosen while the locks are away, is none of these.
+    expect([after(6, record), after(6.05, record, false)]).toEqual([
+      [4, 5],
+      [4, 5],
+    ]);
+    expect([after(6.5, record), after(9.5, record)]).toEqual([
+      [6, 6],
+      [8, 9],
+    ]);
+    expect(after(9.5, record, false)).toBeUndefined();
+  });
+
   test('[S8] what has a record already is not counted, and where all have one nothing is passed over', () => {
     const catchUp = { mode: 'all', max: 2, withinMs: Infinity } as const;
     const asked = (...minutes: number[]): ReturnType<typeof written> => {

@@ -7,6 +7,7 @@ import type { Clock, Random } from '../../port/clock.js';
 import type { LockInfo } from '../../port/lock-backend.js';
 import { type ActiveRuns, lockKeyOf } from './active-runs.js';
 import type { BackendClock } from './backend-clock.js';
+import type { LockOutages } from './lock-outages.js';
 import type { Events } from '../events.js';
 import type { HeldLock, LockService } from '../lock/lock-service.js';
 import type { RunBook } from './run-book.js';
@@ -18,6 +19,7 @@ const INSPECTED_AT_ONCE = 100;
 export interface RunHost {
   readonly namespace: string;
   readonly locks: LockService;
+  readonly lockOutages: LockOutages;
   readonly book: RunBook;
   /** The run store's clock. */
   readonly time: BackendClock;

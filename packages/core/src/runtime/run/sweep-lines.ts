@@ -97,15 +97,16 @@ async function judged(
 ): Promise<readonly StoredRun[]> {
   const { schedule } = task;
   if (schedule === undefined || !line.some(({ run }) => isUnbegun(run))) return [];
-  const { book, namespace, time } = host;
+  const { book, namespace, time, lockOutages } = host;
   const nowMs = await time.now();
   const record = (await book.asked((store) => store.task(namespace, task.name)))?.record;
   if (record === undefined) return [];
   const { catchUp } = schedule;
-  const { caughtUpFromMs, runs } = await foreseenHere(host, schedule, record, nowMs);
+  const { caughtUpFromMs, chosen, runs } = await foreseenHere(host, schedule, record, nowMs);
   const planned = catchUp.mode === 'all' ? await notBegun(host, record, line) : [];
   const ahead = [...planned, ...runs.map(({ instantMs }) => instantMs)];
-  return passedInLine(line, { catchUp, nowMs, caughtUpFromMs, ahead });
+  const turns = chosen !== undefined && lockOutages.hasAnsweredSince(chosen.atMs, nowMs) ? { chosen } : {};
+  return passedInLine(line, { catchUp, nowMs, caughtUpFromMs, ahead, ...turns });
 }
 
 /** What the next plan would come to, and not by what somebody asked for before it. */

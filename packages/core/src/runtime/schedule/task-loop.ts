@@ -128,7 +128,7 @@ export class TaskLoop {
       const stored = await readTask(host, task.name);
       if (stored !== null) await this.settle(stored.record);
       if (isHindered && !(await this.isLeft(stored?.record))) return;
-      const answer = await this.planFor(stored);
+      const answer = await this.planFor(stored, isHindered);
       this.markMs = stored?.record.lowWaterMarkMs;
       this.tellOtherTerms(answer.act === 'write' ? answer.next : stored?.record);
       if (answer.act !== 'write') return this.tellIdle(answer.act, stored);
@@ -164,7 +164,7 @@ export class TaskLoop {
     return newest.run.state !== 'pending';
   }
 
-  private async planFor(stored: StoredTask | null): Promise<Plan> {
+  private async planFor(stored: StoredTask | null, isHindered: boolean): Promise<Plan> {
     const { host, schedule, task } = this;
     const record = stored?.record;
     const other = record?.definition?.hash === schedule.definition.hash ? undefined : record?.definition;
@@ -177,6 +177,7 @@ export class TaskLoop {
       storedCalendar: other === undefined ? undefined : calendarOf(other.text),
       recorded: this.occurrences.recorded,
       settledUpToMs: host.time.estimate() - host.sweepIntervalMs,
+      locksAnswer: !isHindered && !host.lockOutages.isAway,
       absences: this.absences(record),
     };
     const answer = plan(schedule, look);
