@@ -2,10 +2,9 @@
  * One settlement on a database server whose effect and completion are in one transaction. Dies at the n-th statement of
  * that transaction: before it, once it is on its way, or after its answer, as the test says.
  */
-import { createGuard } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
-import { completeRun, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { settleOnce } from '../support/settlement.js';
 
 /** When it dies. */
 export type Moment = 'before' | 'under way' | 'after';
@@ -69,18 +68,7 @@ const main: WorkerMain<Input> = async ({ input, tell }) => {
   driver.pool?.on('connection', watch);
   // The client that the pool had before it was watched, if there is one, is not used: it is taken until the end.
   const giveBack = releaseOf(await driver.obtainMasterConnection());
-  const guard = createGuard({
-    locks: typeormLocks(dataSource),
-    runs: typeormRuns(dataSource),
-    namespace: 'billing',
-  });
-
-  await guard.run('settle', { key: '2026-11-29', ttl: '1s', retry: { attempts: 1 } }, async () => {
-    await dataSource.transaction(async (manager) => {
-      await manager.query("INSERT INTO ledger (what) VALUES ('settled')");
-      await completeRun(manager, { settled: 1 });
-    });
-  });
+  const guard = await settleOnce(dataSource);
   await tell({ statements });
   giveBack();
   await guard.close();

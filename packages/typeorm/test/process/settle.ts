@@ -2,11 +2,10 @@
  * One settlement whose effect and completion are in one transaction. Dies at the n-th statement of that transaction,
  * before or after it, as the test says.
  */
-import { createGuard } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
-import { completeRun, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { hookedDriver } from '../support/drivers.js';
 import { dataSourceOn } from '../support/place.js';
+import { settleOnce } from '../support/settlement.js';
 
 interface Input {
   readonly file: string;
@@ -34,18 +33,7 @@ const main: WorkerMain<Input> = async ({ input, tell }) => {
     (statement) => reach(statement, 'after'),
   );
   const dataSource = await dataSourceOn(file, { driver }).initialize();
-  const guard = createGuard({
-    locks: typeormLocks(dataSourceOn(file)),
-    runs: typeormRuns(dataSource),
-    namespace: 'billing',
-  });
-
-  await guard.run('settle', { key: '2026-11-29', ttl: '1s', retry: { attempts: 1 } }, async () => {
-    await dataSource.transaction(async (manager) => {
-      await manager.query("INSERT INTO ledger (what) VALUES ('settled')");
-      await completeRun(manager, { settled: 1 });
-    });
-  });
+  const guard = await settleOnce(dataSource, dataSourceOn(file));
   await tell({ statements });
   await guard.close();
   await dataSource.destroy();

@@ -1,0 +1,325 @@
+/**
+ * What Guard writes inside the application's transactions, the same on every database: the fence of a stale holder, and
+ * the completion of a run together with its effect. The last part kills the process at every statement.
+ */
+import { createGuard, memoryLocks, memoryState, type Guard, type GuardOptions, type Lock } from '@guard/core';
+import { VirtualClock, type WorkerProcess } from '@guard/testing';
+import {
+  assertFence,
+  completeRun,
+  ensureSchema,
+  guardMigrations,
+  typeormLocks,
+  typeormRuns,
+} from '@guard/typeorm';
+import type { DataSource, DataSourceOptions, EntityManager } from 'typeorm';
+import { endChildren } from './child.js';
+import { account, describeCompareAndSave, describeCreateRun } from './transaction-cases.js';
+import { describeDeaths } from './transaction-death-cases.js';
+
+/** Where one case has its tables. */
+export interface TransactionPlace {
+  /** An initialized data source of its own. */
+  dataSource(options: Partial<DataSourceOptions>): Promise<DataSource>;
+  /** Ends it and what is in it. */
+  close(): Promise<void>;
+}
+
+/** What differs between databases. */
+export interface TransactionParts<P extends TransactionPlace> {
+  readonly newPlace: () => Promise<P>;
+  /** More options of its data sources. */
+  readonly options?: (place: P) => Partial<DataSourceOptions>;
+  /** Makes the table `ledger` with a number of its own and a text. */
+  readonly createLedger: string;
+  /** Writes a line: one parameter. */
+  readonly insert: string;
+  /** How the statements of a settlement begin, from the first of its transaction to the last. */
+  readonly statements: readonly string[];
+  /** Starts the process that settles once, and dies as `more` says. */
+  readonly settling: (place: P, dataSource: DataSource, more: object) => WorkerProcess;
+  /** Counts open transactions of other sessions, `open`, where a server has to notice that a process is gone. */
+  readonly openTransactions?: string;
+}
+
+/** What the cases of one database have in their hands. */
+export interface TransactionStage {
+  readonly dataSource: () => DataSource;
+  /** A guard that is closed after the case. */
+  guardOf(options: GuardOptions): Guard;
+  /** One that has its locks and runs in the data source. */
+  locked(): Guard;
+  /** Writes a line into the ledger of the application. */
+  settle(manager: EntityManager, what?: string): Promise<unknown>;
+  /** Reads all of them. */
+  ledger(): Promise<string[]>;
+}
+
+/** Cases for one database. */
+export function describeTransactions<P extends TransactionPlace>(
+  database: string,
+  parts: TransactionParts<P>,
+): void {
+  let place: P;
+  let dataSource: DataSource;
+  let opened: (() => Promise<unknown>)[];
+  /** One guard for a whole case. */
+  let shared: Guard | undefined;
+
+  beforeEach(async () => {
+    opened = [];
+    shared = undefined;
+    place = await parts.newPlace();
+    dataSource = await place.dataSource({
+      migrations: [...guardMigrations()],
+      entities: [account],
+      ...parts.options?.(place),
+    });
+    await dataSource.runMigrations();
+    await dataSource.synchronize();
+    await dataSource.query(parts.createLedger);
+  });
+
+  afterEach(async () => {
+    for (const close of opened.reverse()) await close();
+    await endChildren();
+    await place.close();
+  });
+
+  const stage: TransactionStage = {
+    dataSource: () => dataSource,
+    guardOf(options) {
+      const guard = createGuard(options);
+      opened.push(() => guard.close());
+      return guard;
+    },
+    locked: () =>
+      stage.guardOf({
+        ...{ locks: typeormLocks(dataSource), runs: typeormRuns(dataSource), namespace: 'billing' },
+        sweepInterval: '1s',
+      }),
+    settle: (manager, what = 'settled') => manager.query(parts.insert, [what]),
+    async ledger() {
+      const rows: { what: string }[] = await dataSource.query('SELECT what FROM ledger ORDER BY id');
+      return rows.map(({ what }) => what);
+    },
+  };
+
+  describeFence(database, stage);
+  describeCompleteRun(database, stage);
+  describeCreateRun(database, {
+    dataSource: stage.dataSource,
+    guard: () => (shared ??= stage.locked()),
+    elsewhere: () =>
+      stage.guardOf({ locks: typeormLocks(dataSource), state: memoryState(), namespace: 'billing' }),
+  });
+  describeCompareAndSave(database, stage.dataSource);
+  describeDeaths(database, stage, {
+    ...parts,
+    settling: (more) => parts.settling(place, dataSource, more),
+  });
+}
+
+function describeFence(database: string, { dataSource, guardOf, settle, ledger }: TransactionStage): void {
+  /** Two locks on one key, the older of which its holder has not let go of but was lost to the newer. */
+  async function staleAndNewer(): Promise<[Lock, Lock]> {
+    const clock = new VirtualClock();
+    const locks = memoryLocks({ clock });
+    const [one, other] = [guardOf({ locks, clock }), guardOf({ locks, clock })];
+    const stale = await one.acquire('account:1', { ttl: '10s', renew: false });
+    clock.block(11_000);
+    return [stale, await other.acquire('account:1', { ttl: '1m' })];
+  }
+
+  describe(`assertFence on ${database}`, () => {
+    it('[B04] refuses a stale holder in the transaction, which leaves nothing of it', async () => {
+      const [stale, newer] = await staleAndNewer();
+      await dataSource().transaction(async (manager) => {
+        await assertFence(manager, newer);
+        await settle(manager, 'newer');
+      });
+      const late = dataSource().transaction(async (manager) => {
+        await settle(manager, 'stale');
+        await assertFence(manager, stale);
+      });
+      await expect(late).rejects.toMatchObject({ code: 'stale-token', key: 'account:1' });
+      expect(await ledger()).toEqual(['newer']);
+    });
+
+    it('lets a holder through again and again, and remembers nothing of what was rolled back', async () => {
+      const [stale, newer] = await staleAndNewer();
+      const undone = dataSource().transaction(async (manager) => {
+        await assertFence(manager, newer);
+        throw new Error('undone');
+      });
+      await expect(undone).rejects.toThrow('undone');
+      const lost = dataSource().transaction((manager) => assertFence(manager, stale));
+      await expect(lost).rejects.toMatchObject({ code: 'lock-lost' });
+      for (const what of ['a', 'b']) {
+        await dataSource().transaction(async (manager) => {
+          await assertFence(manager, newer);
+          await settle(manager, what);
+        });
+      }
+      expect(await ledger()).toEqual(['a', 'b']);
+    });
+
+    it('compares tokens of one lock of one backend only', async () => {
+      const [, newer] = await staleAndNewer();
+      await dataSource().transaction((manager) => assertFence(manager, newer));
+      const guard = guardOf({ locks: typeormLocks(dataSource(), { name: 'another' }) });
+      await using same = await guard.acquire('account:1');
+      await using other = await guard.acquire('account:2');
+      expect(same.token).not.toBe(newer.token);
+      for (const lock of [same, other])
+        await dataSource().transaction((manager) => assertFence(manager, lock));
+    });
+
+    it('wants an open transaction and a lock, and says which table is missing', async () => {
+      const [, lock] = await staleAndNewer();
+      const refused = { code: 'invalid-argument' };
+      await expect(assertFence(dataSource().manager, lock)).rejects.toMatchObject(refused);
+      const elsewhere = dataSource().transaction(async (manager) => {
+        for (const none of [undefined, null, {}, { token: 1n, key: 'k' }]) {
+          await expect(assertFence(manager, none as unknown as Lock)).rejects.toMatchObject(refused);
+        }
+        await assertFence(manager, lock, { prefix: 'other_' });
+      });
+      await expect(elsewhere).rejects.toMatchObject({
+        code: 'schema-missing',
+        message: expect.stringContaining('ensureSchema'),
+      });
+    });
+  });
+}
+
+function describeCompleteRun(database: string, stage: TransactionStage): void {
+  const { dataSource, guardOf, locked, settle, ledger } = stage;
+
+  describe(`completeRun on ${database}`, () => {
+    it('[S7] completes the run with its effect: what was committed is never run again', async () => {
+      const guard = locked();
+      const call = () =>
+        guard.run('settle', { key: 'k', onDuplicate: 'result' }, async () => {
+          await dataSource().transaction(async (manager) => {
+            await settle(manager);
+            await completeRun(manager, { total: '12.30' });
+          });
+          return { total: '12.30' };
+        });
+      expect(await call()).toMatchObject({ status: 'completed', value: { total: '12.30' } });
+      expect(await call()).toMatchObject({ status: 'completed', value: { total: '12.30' } });
+      expect(await ledger()).toEqual(['settled']);
+      const view = await guard.runs.get('settle', 'k');
+      expect(view?.run).toMatchObject({ state: 'completed', value: '{"total":"12.30"}' });
+      const history = await guard.runs.history('settle', 'k');
+      expect(history.map(({ to }) => to)).toEqual(['running', 'completed']);
+    });
+
+    it('[V23] with a rollback leaves neither effect nor completion: the run can be run again', async () => {
+      const guard = locked();
+      let fails = true;
+      const call = () =>
+        guard.run('settle', { key: 'k' }, () =>
+          dataSource().transaction(async (manager) => {
+            await settle(manager);
+            await completeRun(manager);
+            if (fails) throw new Error('no');
+          }),
+        );
+      await expect(call()).rejects.toThrow('no');
+      expect(await ledger()).toEqual([]);
+      expect((await guard.runs.get('settle', 'k'))?.run).toMatchObject({ state: 'failed' });
+      fails = false;
+      expect(await call()).toMatchObject({ status: 'completed' });
+      expect(await ledger()).toEqual(['settled']);
+    });
+
+    it('waits for no progress that the open transaction itself is in the way of', async () => {
+      const guard = locked();
+      const startMs = performance.now();
+      await guard.run('settle', { key: 'k' }, (run) =>
+        dataSource().transaction(async (manager) => {
+          await settle(manager);
+          run.progress({ done: 1 });
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          await completeRun(manager);
+        }),
+      );
+      expect(performance.now() - startMs).toBeLessThan(2_000);
+      expect((await guard.runs.get('settle', 'k'))?.run.state).toBe('completed');
+    });
+
+    it('leaves a run completed whose work throws after the commit', async () => {
+      const guard = locked();
+      const call = guard.run('settle', { key: 'k' }, async () => {
+        await dataSource().transaction(async (manager) => {
+          await settle(manager);
+          await completeRun(manager);
+        });
+        throw new Error('too late');
+      });
+      await call.catch(() => undefined);
+      expect((await guard.runs.get('settle', 'k'))?.run.state).toBe('completed');
+      expect(await ledger()).toEqual(['settled']);
+    });
+
+    it('leaves a run failed whose work swallows the rollback and returns', async () => {
+      const guard = locked();
+      const call = guard.run('settle', { key: 'k' }, async () => {
+        await dataSource()
+          .transaction(async (manager) => {
+            await settle(manager);
+            await completeRun(manager);
+            throw new Error('rolled back');
+          })
+          .catch(() => undefined);
+      });
+      await call.catch(() => undefined);
+      expect((await guard.runs.get('settle', 'k'))?.run.state).toBe('failed');
+      expect(await ledger()).toEqual([]);
+    });
+
+    it('[S7] is refused where somebody else moved the run on, and takes the effect along', async () => {
+      const call = locked().run('settle', { key: 'k' }, () =>
+        dataSource().transaction(async (manager) => {
+          await settle(manager);
+          await manager.query("UPDATE guard_run SET version = version + 1 WHERE run_key = 'k'");
+          await completeRun(manager);
+        }),
+      );
+      await expect(call).rejects.toMatchObject({ code: 'stale-token' });
+      expect(await ledger()).toEqual([]);
+    });
+
+    it('finds the tables of its run, whatever the store is named and prefixed', async () => {
+      await ensureSchema(dataSource(), { prefix: 'mine_' });
+      const runs = typeormRuns(dataSource(), { name: 'main', prefix: 'mine_' });
+      const guard = guardOf({ locks: typeormLocks(dataSource()), runs });
+      await guard.run('settle', { key: 'k' }, () =>
+        dataSource().transaction((manager) => completeRun(manager)),
+      );
+      expect(await dataSource().query('SELECT state FROM mine_run')).toEqual([{ state: 'completed' }]);
+    });
+
+    it('wants a run, an open transaction, and the database that the run is kept in', async () => {
+      const refused = { code: 'invalid-argument' };
+      await dataSource().transaction(async (manager) => {
+        await expect(completeRun(manager)).rejects.toMatchObject(refused);
+      });
+      const locks = typeormLocks(dataSource());
+      const elsewhere = guardOf({ locks, state: memoryState(), namespace: 'other' });
+      await elsewhere.run('settle', { key: 'k' }, () =>
+        dataSource().transaction(async (manager) => {
+          await expect(completeRun(manager)).rejects.toMatchObject({
+            ...refused,
+            message: expect.stringMatching(/kept in memory/),
+          });
+        }),
+      );
+      await locked().run('settle', { key: 'k' }, async () => {
+        await expect(completeRun(dataSource().manager)).rejects.toMatchObject(refused);
+      });
+    });
+  });
+}
