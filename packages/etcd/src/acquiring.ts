@@ -11,6 +11,7 @@ import type { HandOvers } from './hand-over.js';
 import { readValue, writeValue } from './lock-value.js';
 import type { Reaper } from './reaper.js';
 import type { Session, Sessions } from './sessions.js';
+import { sessionFor, standsUnderNothing, staysAt } from './standing.js';
 import { acquireKnown, acquireNew } from './statements/acquire.js';
 import { found, type Answer, type Step } from './statements/txn.js';
 
@@ -26,7 +27,11 @@ interface Asking {
 }
 
 /** A claim in one round. */
-interface Sent extends Asking {
+interface Sent {
+  readonly claim: Claim;
+  readonly index: number;
+  readonly own: Own;
+  readonly queues: boolean;
   readonly lock: Session;
   readonly ticket: Session | undefined;
   /** The revision of its key, where the round started from one. */
@@ -73,10 +78,12 @@ export class Acquiring {
   }
 
   private async round(asking: readonly Asking[]): Promise<void> {
-    await this.leaveOver(asking);
+    const over = asking.filter(({ own }) => standsUnderNothing(own));
+    if (over.length > 0) await this.leaveOver(over);
     const now = this.host.clock.now();
-    const sent = await Promise.all(asking.map((one) => this.prepare(one, now)));
-    const needs = sent.flatMap((one) => needsOf(one));
+    const sent =
+      this.prepareNow(asking, now) ?? (await Promise.all(asking.map((one) => this.prepare(one, now))));
+    const needs = sent.reduce(addNeeds, []);
     try {
       const sentAt = this.host.clock.now();
       const landed = await this.host.flights.fly(
@@ -92,11 +99,26 @@ export class Acquiring {
   /** A key that stands under a lease that is over is gone soon: it is taken away, and the claim asks as a new one. */
   private async leaveOver(asking: readonly Asking[]): Promise<void> {
     const { flights } = this.host;
-    await Promise.all(
-      asking
-        .filter(({ own }) => own.home?.over || (own.created !== undefined && own.home === undefined))
-        .map(({ own }) => flights.take(own)),
-    );
+    await Promise.all(asking.map(({ own }) => flights.take(own)));
+  }
+
+  /** Where every session is there that is needed, as nearly always: a claim then costs no promise. */
+  private prepareNow(asking: readonly Asking[], now: Instant): Sent[] | undefined {
+    const { sessions } = this.host;
+    const sent: Sent[] = [];
+    for (const one of asking) {
+      const { claim, own, queues } = one;
+      const lock = staysAt(own, claim.ttlMs, now) ?? sessions.ready(claim.ttlMs, now);
+      if (lock === undefined) return undefined;
+      let ticket: Session | undefined;
+      if (claim.wait && own.created !== undefined) ticket = own.home;
+      else if (claim.wait) {
+        ticket = sessions.ready(claim.ticketTtlMs, now);
+        if (ticket === undefined && (queues || sessions.isOpening(claim.ticketTtlMs))) return undefined;
+      }
+      sent.push(sentAs(one, lock, ticket));
+    }
+    return sent;
   }
 
   private async prepare(one: Asking, now: Instant): Promise<Sent> {
@@ -106,7 +128,7 @@ export class Acquiring {
       sessionFor(sessions, own, claim.ttlMs, now),
       claim.wait ? this.ticketFor(one) : undefined,
     ]);
-    return { ...one, lock, ticket, created: own.created };
+    return sentAs(one, lock, ticket);
   }
 
   /** Most claims never need a ticket, so a lease for it is granted once it is needed, or beside that of the lock. */
@@ -120,7 +142,7 @@ export class Acquiring {
   private stepOf({ claim, own, lock, ticket, created }: Sent): Step {
     const { names } = this.host.connection;
     const parts = {
-      lock: names.lock(own.key),
+      lock: own.lock,
       name: own.name,
       tombstone: names.tombstone(claim.id),
       held: { value: writeValue(claim, false), lease: lock.lease },
@@ -218,13 +240,12 @@ export class Acquiring {
       return this.retry(one);
     }
     claims.forget(own, true);
-    one.own = claims.ask(claim);
-    this.retry(one);
+    this.retry({ ...one, own: claims.ask(claim) });
   }
 
   private failed(one: Sent, cause: unknown): void {
     const { claims } = this.host;
-    const named = needsOf(one).map(({ session }) => session);
+    const named = addNeeds([], one).map(({ session }) => session);
     if (cause instanceof LeaseGone) return this.retry(one);
     if (one.own.created === undefined) claims.doubt(one.own, named);
     // It is given up by its claim id; where that never happens, its key must not live on with the others.
@@ -247,26 +268,17 @@ export class Acquiring {
   }
 }
 
-function needsOf({ claim, lock, ticket }: Sent): Need[] {
-  const needs: Need[] = [{ session: lock, ttlMs: claim.ttlMs }];
-  if (ticket !== undefined && ticket !== lock) needs.push({ session: ticket, ttlMs: claim.ticketTtlMs });
+function sentAs({ claim, index, own, queues }: Asking, lock: Session, ticket: Session | undefined): Sent {
+  return { claim, index, own, queues, lock, ticket, created: own.created };
+}
+
+/** What a claim needs, after what others do: most of a batch need the same. */
+function addNeeds(needs: Need[], { claim, lock, ticket }: Sent): Need[] {
+  addNeed(needs, lock, claim.ttlMs);
+  if (ticket !== undefined && ticket !== lock) addNeed(needs, ticket, claim.ticketTtlMs);
   return needs;
 }
 
-/**
- * Where a granted claim is to stand. One that was promised a longer time stays where it is until a ttl from now is
- * longer (S5); one whose lease is as long as the ttl asks stays too, also where that takes no new claims any more.
- */
-export async function sessionFor(
-  sessions: Sessions,
-  own: Own,
-  ttlMs: number,
-  now: Instant,
-): Promise<Session> {
-  const { home } = own;
-  if (home !== undefined && own.held && !home.over && home.leaseMs > ttlMs) {
-    const isLonger = own.untilMs > now.monoMs + ttlMs;
-    if (isLonger || home.leaseMs - ttlMs <= 1_000) return home;
-  }
-  return sessions.take(ttlMs);
+function addNeed(needs: Need[], session: Session, ttlMs: number): void {
+  if (!needs.some((need) => need.session === session && need.ttlMs === ttlMs)) needs.push({ session, ttlMs });
 }

@@ -3,7 +3,7 @@
  * anybody believes in it. Nothing here says that a lock is held; etcd says that.
  */
 import type { Claim } from '@guard/core';
-import type { Names } from './names.js';
+import type { KeyRange, Names } from './names.js';
 import type { Session, Sessions } from './sessions.js';
 
 /** One that waits, as a notice carries it: the second part of its key, the revision that created that, its claim. */
@@ -16,7 +16,8 @@ export interface Own {
   readonly session: string;
   readonly slot: number;
   readonly name: Buffer;
-  readonly owner: string;
+  /** Every key of its lock. */
+  readonly lock: KeyRange;
   /** As it was asked last. */
   claim: Claim;
   /** The revision that created its key: the token of its grant. `undefined`: not known, or there is none. */
@@ -72,24 +73,16 @@ export class Claims {
   ask(claim: Claim): Own {
     const { id, key, session } = claim;
     const known = this.byId.get(id);
-    if (known !== undefined) return Object.assign(known, { claim });
+    if (known !== undefined) {
+      known.claim = claim;
+      return known;
+    }
     const slots = this.byKey.get(key) ?? new Map<number, Own | 'burnt'>();
     this.byKey.set(key, slots);
     let slot = 0;
     while (slots.has(slot)) slot += 1;
-    const name = this.names.claim(key, this.process, slot);
-    const own: Own = {
-      ...{ key, id, session, slot, name, claim, owner: `${this.process}.${slot}` },
-      ...{
-        created: undefined,
-        home: undefined,
-        held: false,
-        untilMs: Infinity,
-        flights: 0,
-        queue: [],
-        doubts: [],
-      },
-    };
+    const { name, lock } = this.names.claim(key, this.process, slot);
+    const own = newOwn({ key, id, session, slot, name, lock, claim });
     slots.set(slot, own);
     this.byId.set(id, own);
     return own;
@@ -135,8 +128,33 @@ export class Claims {
   }
 
   private leaveAll(own: Own, before: Session | undefined): void {
+    if (own.doubts.length === 0) {
+      if (before !== undefined && before !== own.home) this.sessions.leave(before, own);
+      return;
+    }
     const left = new Set([...own.doubts, ...(before === undefined ? [] : [before])]);
     own.doubts = [];
     for (const session of left) if (session !== own.home) this.sessions.leave(session, own);
   }
+}
+
+/** Nothing is known of its key yet. */
+function newOwn(named: Pick<Own, 'key' | 'id' | 'session' | 'slot' | 'name' | 'lock' | 'claim'>): Own {
+  const { key, id, session, slot, name, lock, claim } = named;
+  return {
+    key,
+    id,
+    session,
+    slot,
+    name,
+    lock,
+    claim,
+    created: undefined,
+    home: undefined,
+    held: false,
+    untilMs: Infinity,
+    flights: 0,
+    queue: [],
+    doubts: [],
+  };
 }

@@ -44,20 +44,17 @@ export class Flights {
    * @throws LeaseGone; anything else says that nothing is known.
    */
   async fly(steps: readonly Step[], needs: readonly Need[]): Promise<Landed> {
-    const now = this.clock.now();
+    const due = dueOf(needs, this.clock.now());
     const sending = this.connection.txn(together(steps));
-    const term = sending.then(({ response }) => response.header.raft_term);
-    // Nobody asks for it where no keep-alive is due.
-    term.catch(() => undefined);
-    const verdicts = this.lookAfter(needs, now, term);
+    const verdicts = due.size === 0 ? undefined : this.beat(due, termOf(sending));
     try {
       const { response, resent } = await sending;
-      const known = await verdicts;
+      const known = verdicts && (await verdicts);
       return {
         answers: apart(response, steps.length),
         revision: BigInt(response.header.revision),
         resent,
-        verdict: (session) => (session.over ? 'over' : (known.get(session) ?? 'good')),
+        verdict: (session) => (session.over ? 'over' : (known?.get(session) ?? 'good')),
       };
     } catch (cause) {
       await verdicts;
@@ -77,17 +74,19 @@ export class Flights {
     await Promise.all([...new Set(needs.map(({ session }) => session))].map(look));
   }
 
-  /** Sends the keep-alives that are due. */
-  async lookAfter(
+  /** Sends the keep-alives that are due. `term`: of an operation of the same flight. */
+  lookAfter(
     needs: readonly Need[],
     now: Instant,
     term: Promise<string>,
   ): Promise<ReadonlyMap<Session, Verdict>> {
-    const due = new Map<Session, number>();
-    for (const { session, ttlMs } of needs) {
-      if (session.covers(ttlMs, now)) continue;
-      due.set(session, Math.min(ttlMs, due.get(session) ?? Infinity));
-    }
+    return this.beat(dueOf(needs, now), term);
+  }
+
+  private async beat(
+    due: ReadonlyMap<Session, number>,
+    term: Promise<string>,
+  ): Promise<ReadonlyMap<Session, Verdict>> {
     const known = new Map<Session, Verdict>();
     const beats = [...due].map(async ([session, ttlMs]) => {
       known.set(session, await this.sessions.beat(session, ttlMs, term));
@@ -98,13 +97,30 @@ export class Flights {
 
   /** Takes the key of a claim away, whatever it is by now, and tells who holds the lock then. */
   async take(own: Own): Promise<void> {
-    const { step, done } = this.handOvers.step(own);
+    const leave = this.handOvers.leave(own);
     try {
-      const { response } = await this.connection.txn(step);
-      this.handOvers.gone(own, response);
+      const { response } = await this.connection.txn(leave.step);
+      this.handOvers.gone(own, leave, response);
       this.claims.lose(own);
     } finally {
-      done();
+      leave.done();
     }
   }
+}
+
+/** Sessions of which the last keep-alive is too old for what is asked, each with the shortest ttl of that. */
+function dueOf(needs: readonly Need[], now: Instant): ReadonlyMap<Session, number> {
+  const due = new Map<Session, number>();
+  for (const { session, ttlMs } of needs) {
+    if (session.covers(ttlMs, now)) continue;
+    due.set(session, Math.min(ttlMs, due.get(session) ?? Infinity));
+  }
+  return due;
+}
+
+function termOf(sending: ReturnType<EtcdConnection['txn']>): Promise<string> {
+  const term = sending.then(({ response }) => response.header.raft_term);
+  // Where the keep-alive fails first, nobody asks for it.
+  term.catch(() => undefined);
+  return term;
 }

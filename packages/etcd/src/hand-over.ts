@@ -18,6 +18,15 @@ interface Next {
   readonly queue: readonly Place[];
 }
 
+/** A claim that is being given back. */
+export interface Leave {
+  readonly step: Step;
+  /** The revision of its key, where that was known. */
+  readonly created: bigint | undefined;
+  /** To be called once the step is answered, or will never be. */
+  readonly done: () => void;
+}
+
 /** How many hand-overs are remembered, so that none is told over and over. */
 const MAX_TOLD = 1_000;
 
@@ -33,24 +42,26 @@ export class HandOvers {
     private readonly inbox: Inbox,
   ) {}
 
-  /** The step that gives a claim back, with the notice for the next one where that is known. */
-  step(own: Own): { readonly step: Step; readonly done: () => void } {
-    const { names } = this.connection;
-    const lock = names.lock(own.key);
-    const guards = isOwn(own.name, own.id, own.created);
+  /** How to give a claim back, with the notice for the next one where that is known. */
+  leave(own: Own): Leave {
+    const { lock, name, id, created } = own;
+    const guards = isOwn(name, id, created);
     const along = this.along(own);
-    if (along === undefined) return { step: letGo(lock, own.name, guards), done: () => undefined };
-    return { step: handOver(lock, own.name, guards, along.along), done: along.done };
+    if (along === undefined) {
+      return { step: letGo(lock, name, guards, created !== undefined), created, done: nothing };
+    }
+    return { step: handOver(lock, name, guards, along.along), created, done: along.done };
   }
 
-  /** What a step of `step` came to: whether the key was there. Whoever holds the lock now is told. */
-  gone(own: Own, answer: Answer): boolean {
+  /** What the step of `leave` came to: whether the key was there. Whoever holds the lock now is told. */
+  gone(own: Own, { created }: Leave, answer: Answer): boolean {
     const nestedAnswer = answer.responses[0]?.response_txn as Answer | undefined;
     const plain = answer.succeeded ? answer : (nestedAnswer ?? answer);
     if (!plain.succeeded) return false;
-    const [removed] = plain.responses[0]?.response_delete_range?.prev_kvs ?? [];
     const left = found(plain.responses[1]);
-    if (removed !== undefined) this.passedOn(own.key, BigInt(removed.create_revision), left, own.home?.lease);
+    if (left.length === 0) return true;
+    const removed = created ?? plain.responses[0]?.response_delete_range?.prev_kvs[0]?.create_revision;
+    if (removed !== undefined) this.passedOn(own.key, BigInt(removed), left, own.home?.lease);
     return true;
   }
 
@@ -141,3 +152,5 @@ export class HandOvers {
     return slot;
   }
 }
+
+function nothing(): void {}

@@ -25,9 +25,13 @@ export class Names {
     return { key: this.name(`guard/l/${key}\0`), range_end: this.name(`guard/l/${key}\u0001`) };
   }
 
-  /** The key of a claim. */
-  claim(key: string, process: string, slot: number): Buffer {
-    return this.name(`guard/l/${key}\0${process}.${slot}`);
+  /** The key of a claim, and every key of its lock. Made for each claim, so with one text to encode. */
+  claim(key: string, process: string, slot: number): { readonly name: Buffer; readonly lock: KeyRange } {
+    const owner = `${process}.${slot}`;
+    const name = this.name(`guard/l/${key}\0${owner}`);
+    // The second part of the name is of letters, digits and dots: a byte each.
+    const start = name.subarray(0, name.length - owner.length);
+    return { name, lock: { key: start, range_end: endOf(start) } };
   }
 
   /** Everything of all locks below a prefix, after the lock `after`. */

@@ -27,7 +27,8 @@ export class Releasing {
   ) {}
 
   async run(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
-    const leaving = await Promise.all(releases.map((release) => this.prepare(release)));
+    const leaving =
+      this.prepareNow(releases) ?? (await Promise.all(releases.map((release) => this.prepare(release))));
     const steps = leaving.flatMap((one) => one.steps);
     try {
       if (steps.length === 0) return leaving.map(() => ({ status: 'lost' }));
@@ -41,7 +42,7 @@ export class Releasing {
 
   private answer(one: Leaving, answers: Answer[], resent: boolean): ReleaseAnswer {
     const { release, steps, gone } = one;
-    const isEntombed = release.cancel === true && release.tombstoneMs > 0;
+    const isEntombed = leavesTombstone(release);
     const mine = answers.splice(0, steps.length);
     const deletes = mine.length > (isEntombed ? 1 : 0) ? mine.at(-1) : undefined;
     const wasThere = deletes !== undefined && gone(deletes);
@@ -49,20 +50,29 @@ export class Releasing {
     return resent ? { status: 'lost', resent } : { status: 'lost' };
   }
 
+  /** Where all of it is known, as nearly always: a release then costs no promise. */
+  private prepareNow(releases: readonly Release[]): Leaving[] | undefined {
+    const owns = releases.map((release) => (leavesTombstone(release) ? undefined : this.ownOf(release)));
+    if (owns.includes(undefined)) return undefined;
+    return releases.map((release, n) => this.leaving(release, owns[n]!, []));
+  }
+
   private async prepare(release: Release): Promise<Leaving> {
     const own = this.ownOf(release);
     const entombing = await this.entombing(release);
-    if (own !== undefined) {
-      const { step, done } = this.host.handOvers.step(own);
-      const gone = (answer: Answer): boolean => {
-        const wasThere = this.host.handOvers.gone(own, answer);
-        this.host.claims.forget(own);
-        return wasThere;
-      };
-      return { release, steps: [...entombing, step], gone, done };
-    }
+    if (own !== undefined) return this.leaving(release, own, entombing);
     const foreign = await this.foreign(release);
     return { release, steps: [...entombing, ...foreign.steps], gone: foreign.gone, done: () => undefined };
+  }
+
+  private leaving(release: Release, own: Own, before: readonly Step[]): Leaving {
+    const leave = this.host.handOvers.leave(own);
+    const gone = (answer: Answer): boolean => {
+      const wasThere = this.host.handOvers.gone(own, leave, answer);
+      this.host.claims.forget(own);
+      return wasThere;
+    };
+    return { release, steps: [...before, leave.step], gone, done: leave.done };
   }
 
   /** The claim of this process that is meant; a release also names the very grant. */
@@ -73,7 +83,7 @@ export class Releasing {
   }
 
   private async entombing(release: Release): Promise<Step[]> {
-    if (!release.cancel || release.tombstoneMs === 0) return [];
+    if (!leavesTombstone(release)) return [];
     const { lease, endsAt } = await this.tombstones.lease(release.tombstoneMs);
     return [entomb(this.host.connection.names.tombstone(release.claim), endsAt, lease)];
   }
@@ -97,6 +107,10 @@ export class Releasing {
       );
       return true;
     };
-    return { steps: [letGo(lock, key.key, isOwn(key.key, release.claim, created))], gone };
+    return { steps: [letGo(lock, key.key, isOwn(key.key, release.claim, created), true)], gone };
   }
+}
+
+function leavesTombstone(release: Release): release is Extract<Release, { readonly cancel: true }> {
+  return release.cancel === true && release.tombstoneMs > 0;
 }

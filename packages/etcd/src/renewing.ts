@@ -3,11 +3,12 @@
  * the names under it, and one read that passes the quorum. A lock that is to stand under another lease moves.
  */
 import type { Renewal, RenewAnswer } from '@guard/core';
-import { sessionFor, type AcquireHost } from './acquiring.js';
+import type { AcquireHost } from './acquiring.js';
 import type { Own } from './claims.js';
 import { LeaseGone, type Need } from './flight.js';
 import { writeValue } from './lock-value.js';
 import type { Session } from './sessions.js';
+import { sessionFor } from './standing.js';
 import { move } from './statements/renew.js';
 import { MAX_STEPS } from './statements/txn.js';
 
@@ -78,12 +79,12 @@ export class RenewingCall {
   }
 
   private async move(some: readonly Renewing[]): Promise<void> {
-    const { connection, claims, clock, flights } = this.host;
+    const { claims, clock, flights } = this.host;
     const sentMs = clock.now().monoMs;
     try {
       const steps = some.map(({ own, to, renewal }) => {
         const value = writeValue(own.claim, false);
-        return move(connection.names.lock(own.key), own.name, renewal.token, value, to.lease);
+        return move(own.lock, own.name, renewal.token, value, to.lease);
       });
       const needs = some.map(({ to, renewal }): Need => ({ session: to, ttlMs: renewal.ttlMs }));
       const landed = await flights.fly(steps, needs);

@@ -61,6 +61,8 @@ const LONGEST_SILENCE_MS = 1_000;
 export class Sessions {
   /** By their seconds, the one that takes new claims. */
   private readonly current = new Map<number, Promise<Session>>();
+  /** By their seconds, those of `current` that were granted. */
+  private readonly granted = new Map<number, Session>();
   private readonly all = new Map<string, Session>();
 
   constructor(
@@ -68,6 +70,18 @@ export class Sessions {
     private readonly beats: KeepAlive,
     private readonly clock: Clock,
   ) {}
+
+  /** The session for new claims of this ttl, if it is there and well: most claims need not wait for one. */
+  ready(ttlMs: number, now: Instant): Session | undefined {
+    const session = this.granted.get(secondsOf(ttlMs));
+    return session !== undefined && session.open && session.isAlive(now) ? session : undefined;
+  }
+
+  /** Whether somebody waits for a session of this ttl. */
+  isOpening(ttlMs: number): boolean {
+    const seconds = secondsOf(ttlMs);
+    return this.current.has(seconds) && !this.granted.has(seconds);
+  }
 
   /** The session for new claims of this ttl; a new one where there is none that is well. */
   async take(ttlMs: number): Promise<Session> {
@@ -81,7 +95,12 @@ export class Sessions {
     if (this.current.get(seconds) !== again) return this.take(ttlMs);
     const opening = this.grant(seconds);
     this.current.set(seconds, opening);
-    opening.catch(() => this.current.get(seconds) === opening && this.current.delete(seconds));
+    this.granted.delete(seconds);
+    const isCurrent = (): boolean => this.current.get(seconds) === opening;
+    opening.then(
+      (session) => isCurrent() && this.granted.set(seconds, session),
+      () => isCurrent() && this.current.delete(seconds),
+    );
     if (current !== undefined) this.retire(current);
     return opening;
   }
@@ -145,6 +164,7 @@ export class Sessions {
   /** Gives every lease back under which nothing stands any more. */
   async close(): Promise<void> {
     this.current.clear();
+    this.granted.clear();
     const idle = [...this.all.values()].filter(({ claims }) => claims.size === 0);
     await Promise.all(idle.map((session) => this.revoke(session)));
   }

@@ -9,7 +9,7 @@
 import type { ICompare } from 'etcd3';
 import { boundsOf } from '../lock-value.js';
 import type { KeyRange } from '../names.js';
-import { createdBy, nested, oldest, put, remove, valueBetween, type Step } from './txn.js';
+import { createdBy, nested, oldest, put, remove, take, valueBetween, type Step } from './txn.js';
 
 /** How many waiting claims a releaser reads, and tells its successor of. */
 const QUEUE_SHOWN = 16;
@@ -19,12 +19,15 @@ export function isOwn(name: Buffer, claim: string, created: bigint | undefined):
   return created === undefined ? valueBetween(name, boundsOf(claim)) : [createdBy(name, created)];
 }
 
-/** Answers: succeeded → the deleted key, the oldest keys that are left; else there was nothing to delete. */
-export function letGo(lock: KeyRange, name: Buffer, own: ICompare[]): Step {
-  return { compare: own, success: [remove(name), oldest(lock, QUEUE_SHOWN)] };
+/**
+ * Answers: succeeded → the deleted key, where `isKnown` does not say that its revision is known; the oldest keys that
+ * are left. Else there was nothing to delete.
+ */
+export function letGo(lock: KeyRange, name: Buffer, own: ICompare[], isKnown: boolean): Step {
+  return { compare: own, success: [isKnown ? remove(name) : take(name), oldest(lock, QUEUE_SHOWN)] };
 }
 
-/** A notice that goes along with a release. */
+/** A notice that goes along with the release of a key whose revision is known. */
 export interface Along {
   /** The key of the next claim, and the revision that created it. */
   readonly next: Buffer;
@@ -41,7 +44,7 @@ export function handOver(lock: KeyRange, name: Buffer, own: ICompare[], along: A
   return {
     compare: [...own, createdBy(along.next, along.created)],
     success: [remove(name), put(to, value, lease)],
-    failure: [nested(letGo(lock, name, own))],
+    failure: [nested(letGo(lock, name, own, true))],
   };
 }
 

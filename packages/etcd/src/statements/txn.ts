@@ -37,7 +37,7 @@ export function nested(step: Step): IRequestOp {
 
 /** The key was created by this revision, and was not deleted since. */
 export function createdBy(key: Buffer, revision: bigint): ICompare {
-  return { key, target: 'Create', result: 'Equal', create_revision: String(revision) };
+  return { key, target: 'Create', result: 'Equal', create_revision: written(revision) };
 }
 
 export function isAbsent(key: Buffer): ICompare {
@@ -45,13 +45,13 @@ export function isAbsent(key: Buffer): ICompare {
 }
 
 /** Nothing is in the range. */
-export function isEmpty(range: KeyRange): ICompare {
-  return { ...range, target: 'Create', result: 'Equal', create_revision: '0' };
+export function isEmpty({ key, range_end }: KeyRange): ICompare {
+  return { key, range_end, target: 'Create', result: 'Equal', create_revision: 0 };
 }
 
 /** Something is in the range, and nothing of it is older than this revision. */
-export function noneOlder(range: KeyRange, revision: bigint): ICompare {
-  return { ...range, target: 'Create', result: 'Greater', create_revision: String(revision - 1n) };
+export function noneOlder({ key, range_end }: KeyRange, revision: bigint): ICompare {
+  return { key, range_end, target: 'Create', result: 'Greater', create_revision: written(revision - 1n) };
 }
 
 /** The value stands between two texts, without them. */
@@ -62,17 +62,27 @@ export function valueBetween(key: Buffer, [from, to]: readonly [string, string])
   ];
 }
 
+/** As a number, which is exact: no cluster lives to see 2^53 writes. A text would be parsed by the client's encoder. */
+function written(revision: bigint): number {
+  return Number(revision);
+}
+
 export function put(key: Buffer, value: Buffer, lease: string): IRequestOp {
   return { request_put: { key, value, lease } };
 }
 
 export function remove(key: Buffer): IRequestOp {
+  return { request_delete_range: { key } };
+}
+
+/** Answers what was deleted as well. */
+export function take(key: Buffer): IRequestOp {
   return { request_delete_range: { key, prev_kv: true } };
 }
 
 /** The oldest keys of a range, with their values. */
-export function oldest(range: KeyRange, limit: number): IRequestOp {
-  return { request_range: { ...range, sort_order: 'Ascend', sort_target: 'Create', limit } };
+export function oldest({ key, range_end }: KeyRange, limit: number): IRequestOp {
+  return { request_range: { key, range_end, sort_order: 'Ascend', sort_target: 'Create', limit } };
 }
 
 export function read(key: Buffer): IRequestOp {
