@@ -1,10 +1,11 @@
 /**
  * Locks of one process, and the executable specification of the lock port: what this file does, every backend does.
  *
- * One decision shaped it: a key has an entry exactly while it is held. A release or an expiry that somebody meets
- * hands the lock to the first live ticket in the same step, or removes the entry; so a free key has no queue that a
- * newcomer could pass (L2), and memory does not grow with the number of keys that were ever used. What must outlive
- * the entries, that tokens grow (S2), is one number for the whole backend.
+ * One decision shaped it: a key has a grant exactly while it is held. A release or an expiry that somebody meets hands
+ * the lock to the first live ticket in the same step, or leaves the key free; so a free key has no queue that a
+ * newcomer could pass (L2). Its entry stays for the next claim until a sweep removes it: a map that each lock enters
+ * and leaves is built anew all the time, and memory still does not grow with the number of keys that were ever used.
+ * What must outlive the entries, that tokens grow (S2), is one number for the whole backend.
  */
 import type { Clock } from '../port/clock.js';
 import type {
@@ -62,14 +63,17 @@ interface Grant {
   untilMs: number;
 }
 
-/** A held key. */
-interface Held {
-  grant: Grant;
+/** A key that is held, or was lately. */
+interface Entry {
+  /** `undefined` while the key is free; then nobody waits for it either. */
+  grant: Grant | undefined;
   /** By claim id, in the order in which they came. Most keys never have one. */
   queue: Map<string, Ticket> | undefined;
 }
 
-/** Below this many held keys nobody looks for leases that expired unmet. */
+type Held = Entry & { grant: Grant };
+
+/** Below this many entries nobody looks for leases that expired unmet, or for keys that nobody uses any more. */
 const SWEEP_FROM = 1_024;
 
 const CANCELLED: ClaimAnswer = { status: 'cancelled' };
@@ -91,7 +95,7 @@ class MemoryLocks implements LockBackend {
   };
 
   readonly #clock: Clock;
-  readonly #held = new Map<string, Held>();
+  readonly #entries = new Map<string, Entry>();
   readonly #tombstones = new Tombstones();
   readonly #notices = new Notices();
   /** The largest token of any key: it keeps tokens growing over keys whose entry is long gone (S2). */
@@ -132,7 +136,7 @@ class MemoryLocks implements LockBackend {
     const now = this.#clock.now();
     if ('keys' in query) return Promise.resolve(query.keys.map((key) => this.#info(key, now)));
     const { prefix, after, limit } = query;
-    const below = [...this.#held.keys()].filter((key) => key.startsWith(prefix));
+    const below = [...this.#entries.keys()].filter((key) => key.startsWith(prefix));
     const infos = below
       .filter((key) => after === undefined || compareBytes(key, after) > 0)
       .sort(compareBytes)
@@ -157,9 +161,10 @@ class MemoryLocks implements LockBackend {
   }
 
   #grantFree(claim: Claim, now: Instant): Granted {
-    if (this.#held.size >= this.#sweepAt) this.#sweep(now);
     const grant = this.#mint(claim, claim.ttlMs, now);
-    this.#held.set(claim.key, { grant, queue: undefined });
+    const entry = this.#entries.get(claim.key);
+    if (entry === undefined) this.#enter(claim.key, grant, now);
+    else entry.grant = grant;
     return { status: 'granted', token: grant.token };
   }
 
@@ -229,8 +234,9 @@ class MemoryLocks implements LockBackend {
 
   /** The key's entry with a live lease. Whoever meets an expired lease hands the lock on before anything else. */
   #settle(key: string, now: Instant): Held | undefined {
-    const held = this.#held.get(key);
-    if (held === undefined || held.grant.untilMs > now.monoMs) return held;
+    const held = this.#entries.get(key);
+    if (!isHeld(held)) return undefined;
+    if (held.grant.untilMs > now.monoMs) return held;
     this.#notices.send(held.grant.session, { type: 'lost', key, claim: held.grant.claim });
     return this.#handOver(key, held, now);
   }
@@ -245,7 +251,7 @@ class MemoryLocks implements LockBackend {
       this.#notices.send(session, { type: 'granted', key, claim: id, token });
       return held;
     }
-    this.#held.delete(key);
+    (held as Entry).grant = undefined;
     return undefined;
   }
 
@@ -260,11 +266,25 @@ class MemoryLocks implements LockBackend {
     };
   }
 
-  /** Meets the leases that nobody else met. Runs when the entries have doubled, so it costs a grant next to nothing. */
-  #sweep(now: Instant): void {
-    for (const key of this.#held.keys()) this.#settle(key, now);
-    this.#sweepAt = Math.max(SWEEP_FROM, this.#held.size * 2);
+  #enter(key: string, grant: Grant, now: Instant): void {
+    if (this.#entries.size >= this.#sweepAt) this.#sweep(now);
+    this.#entries.set(key, { grant, queue: undefined });
   }
+
+  /**
+   * Meets the leases that nobody else met, and forgets the keys that are free. Runs when the entries have doubled, so it
+   * costs a grant next to nothing.
+   */
+  #sweep(now: Instant): void {
+    for (const key of this.#entries.keys()) {
+      if (this.#settle(key, now) === undefined) this.#entries.delete(key);
+    }
+    this.#sweepAt = Math.max(SWEEP_FROM, this.#entries.size * 2);
+  }
+}
+
+function isHeld(entry: Entry | undefined): entry is Held {
+  return entry?.grant !== undefined;
 }
 
 /** A claim can be granted more than once (S5), so its token tells the grants apart. */

@@ -364,7 +364,7 @@ describe('a backend object', () => {
     expect(clock.pendingTimers.total).toBe(0);
   });
 
-  it('keeps nothing of a key that is free, and meets leases that nobody else met', async () => {
+  it('forgets keys that are free once there are others, and meets leases that nobody else met', async () => {
     const before = heapAfterCollection();
     const padding = 'k'.repeat(500);
     for (let round = 0; round < 50_000; round += 1) {

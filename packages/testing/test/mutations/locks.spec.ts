@@ -34,10 +34,10 @@ const NAMED: readonly Mutant[] = [
     breaks: ['S3', 'S5'],
   },
   {
-    title: 'the token is reset when a key is deleted',
+    title: 'the token is reset when a key is free',
     file: 'memory/locks.ts',
-    find: 'this.#held.delete(key);',
-    replace: 'this.#held.delete(key);\n    this.#largest = 0n;',
+    find: '(held as Entry).grant = undefined;',
+    replace: '(held as Entry).grant = undefined;\n    this.#largest = 0n;',
     breaks: ['S2'],
   },
   {
@@ -98,7 +98,7 @@ const OTHERS: readonly Mutant[] = [
     title: 'an expired lease is revived by its late renewal',
     file: 'memory/locks.ts',
     find: 'const held = this.#settle(renewal.key, now);',
-    replace: 'const held = this.#held.get(renewal.key);',
+    replace: 'const held = this.#entries.get(renewal.key);',
     breaks: ['S5'],
   },
   {
