@@ -31,12 +31,17 @@ const SOON = Promise.resolve();
 
 /** Locks as applications see them. */
 export class LockFacade implements LockApi {
+  /** What stands before every key. */
+  private readonly prefix: string;
+
   constructor(
     private readonly locks: Locks,
     private readonly defaults: LockDefaults,
     private readonly events: Events,
     private readonly running: Running,
-  ) {}
+  ) {
+    this.prefix = fullKey(defaults.namespace, 'lock', '');
+  }
 
   withLock<T>(key: Key, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   withLock<T>(key: Key, options: AcquireOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
@@ -146,7 +151,7 @@ export class LockFacade implements LockApi {
   }
 
   private full(shownKey: string): string {
-    return fullKey(this.defaults.namespace, 'lock', shownKey);
+    return this.prefix + shownKey;
   }
 }
 
