@@ -243,12 +243,12 @@ class MemoryLocks implements LockBackend {
 
   /** Makes the first live ticket the holder, for as long as a ticket lives: it shows that it is there by renewing. */
   #handOver(key: string, held: Held, now: Instant): Held | undefined {
-    for (const [id, { claim, untilMs }] of held.queue ?? []) {
-      held.queue!.delete(id);
+    for (const { claim, untilMs } of held.queue?.values() ?? []) {
+      held.queue!.delete(claim.id);
       if (untilMs <= now.monoMs) continue;
       held.grant = this.#mint(claim, claim.ticketTtlMs, now);
       const { session, token } = held.grant;
-      this.#notices.send(session, { type: 'granted', key, claim: id, token });
+      this.#notices.send(session, { type: 'granted', key, claim: claim.id, token });
       return held;
     }
     (held as Entry).grant = undefined;

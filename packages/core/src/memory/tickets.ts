@@ -28,9 +28,9 @@ export function refresh(queue: Map<string, Ticket>, { id, session }: Claim, nowM
 
 /** How many stand in the queue, once the dead ones at its head are dropped: a newcomer never walks all of it. */
 export function headCount(queue: Map<string, Ticket>, nowMs: number): number {
-  for (const [id, ticket] of queue) {
-    if (ticket.untilMs > nowMs) break;
-    queue.delete(id);
+  for (const { claim, untilMs } of queue.values()) {
+    if (untilMs > nowMs) break;
+    queue.delete(claim.id);
   }
   return queue.size;
 }

@@ -2,14 +2,15 @@
 import type { ClaimPlan, GiveUp, QueueView } from '../../machine/claim.js';
 import type { Claim, ClaimAnswer, Holder } from '../../port/lock-backend.js';
 import type { Sink, Submitted } from '../flight/coalescer.js';
+import type { OfClaim } from './bag.js';
 import type { Cancels } from './cancels.js';
 import type { LeaseHost } from './lease-host.js';
 import type { ClaimRequest } from './lock-service.js';
 
 /** A claim as those see it that wait with it. */
-export interface WaitingClaim {
-  /** Changes after an id was spent. */
-  readonly id: string;
+export interface WaitingClaim extends OfClaim {
+  /** What the backend calls it: a new one after the old one was spent. */
+  readonly claim: string;
   readonly plan: ClaimPlan;
   readonly request: ClaimRequest;
   /** Asked for by work that is under a lock or run already: a closing guard lets it finish. */

@@ -20,7 +20,7 @@ import { marginMs, parseDuration, type Duration } from '../../value/duration.js'
 import type { GuardError } from '../../value/error.js';
 import type { Landing } from '../flight/coalescer.js';
 import { extendLease } from './extend-lease.js';
-import type { LeaseHost, Placed } from './lease-host.js';
+import type { LeaseHost } from './lease-host.js';
 import { lostError, suspectError } from './lock-errors.js';
 import type { ClaimRequest, HeldLock } from './lock-service.js';
 import { pause } from '../flight/pause.js';
@@ -39,7 +39,7 @@ const SUSPECT_MS = 1_000;
 const VERDICT_POLL_MS = 20;
 
 /** A lock in hand. */
-export class Lease implements HeldLock, Due, Placed, Releasable {
+export class Lease implements HeldLock, Due, Releasable {
   readonly key: string;
   readonly fullKey: string;
   readonly token: bigint;

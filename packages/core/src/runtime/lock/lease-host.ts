@@ -4,6 +4,7 @@ import type { Clock, Random } from '../../port/clock.js';
 import type { GuardError } from '../../value/error.js';
 import type { Landing, Sink } from '../flight/coalescer.js';
 import type { Events } from '../events.js';
+import type { OfClaim, Placed } from './bag.js';
 import type { Scheduler } from '../flight/scheduler.js';
 
 /** What names a grant to the backend. */
@@ -15,15 +16,8 @@ export interface Grant {
   readonly ttlMs: number;
 }
 
-/** What stands among the held locks. */
-export interface Placed {
-  readonly claim: string;
-  /** Its place there; -1 while it is none of them. Owned by `HeldLocks`. */
-  place: number;
-}
-
 /** A release that can be told to stop. */
-export interface OpenRelease {
+export interface OpenRelease extends Placed {
   stop(): void;
 }
 
@@ -48,7 +42,7 @@ export interface LeaseHost {
   releaseAtOnce(release: Release, nowMonoMs: number): ReleaseAnswer | undefined;
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void;
   /** The lease is not held any more, for whatever reason. */
-  left(lease: Placed): void;
+  left(lease: OfClaim): void;
   /** A lock of this guard was given back: somebody may wait for it here. */
   gaveBack(fullKey: string): void;
   unavailable(what: string, cause: unknown): GuardError;

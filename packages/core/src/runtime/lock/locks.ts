@@ -17,13 +17,14 @@ import type {
 import type { GuardError } from '../../value/error.js';
 import type { Instant } from '../../value/instant.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
+import { ClaimBag, type OfClaim } from './bag.js';
 import { Cancels } from './cancels.js';
 import { HeldLocks } from './held-locks.js';
 import type { Landing, Sink, Submitted } from '../flight/coalescer.js';
 import { currentFrame, holdsInFrame, type Frame } from '../context.js';
 import type { Events } from '../events.js';
 import { Lease } from './held-lock.js';
-import type { Grant, Placed } from './lease-host.js';
+import type { Grant } from './lease-host.js';
 import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
 import { abortedError, closedError, deadlockError, faultError } from './lock-errors.js';
 import { unavailable } from '../flight/outage.js';
@@ -63,7 +64,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   readonly releasing = new OpenReleases();
   readonly room: WaitingRoom;
   private readonly held: HeldLocks;
-  private readonly pending = new Map<string, WaitingClaim>();
+  private readonly pending = new ClaimBag<WaitingClaim>();
   private readonly seen = new SeenTokens();
   private readonly verbs: Verbs;
   private claimCount = 0;
@@ -126,7 +127,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     return new Promise((resolve, reject) => {
       const claim = new PendingClaim(this, request, id, startedAt, nested, resolve, reject);
       if (signal !== undefined) claim.unlisten = this.room.onAbort(signal, () => claim.giveUp('aborted'));
-      this.pending.set(id, claim);
+      this.pending.add(claim);
       claim.start(answer);
     });
   }
@@ -151,7 +152,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   /** Refuses new claims and ends the waiting ones, except those of work that is under a lock and wants to finish. */
   stopClaiming(): void {
     this.phase = 'closing';
-    for (const claim of [...this.pending.values()]) if (!claim.nested) claim.giveUp('closed');
+    for (const claim of this.pending.all()) if (!claim.nested) claim.giveUp('closed');
   }
 
   /** Gives back the locks that were handed out to the application: their holders are told first. */
@@ -162,7 +163,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   /** Tells everybody who still works under a lock that it is lost. */
   dropAll(): void {
     this.phase = 'closed';
-    for (const claim of [...this.pending.values()]) claim.giveUp('closed');
+    for (const claim of this.pending.all()) claim.giveUp('closed');
     this.held.dropAll();
   }
 
@@ -197,7 +198,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     this.verbs.release(release, ttlMs, sink);
   }
 
-  left(lease: Placed): void {
+  left(lease: OfClaim): void {
     this.held.remove(lease);
   }
 
@@ -224,18 +225,18 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   }
 
   forget(claim: WaitingClaim): void {
-    this.pending.delete(claim.id);
+    this.pending.remove(claim);
   }
 
   remember(claim: WaitingClaim): void {
-    this.pending.set(claim.id, claim);
+    this.pending.add(claim);
   }
 
   // Notices.
 
   /** A ticket was handed the lock. */
   noticedGrant(claimId: string, token: bigint): void {
-    const claim = this.pending.get(claimId);
+    const claim = this.pending.find(claimId);
     // A token that went back is no reason to believe: the next answer of the backend will say what is wrong.
     if (claim !== undefined && this.wentBack(claim.request.key, token) === undefined) claim.noticed(token);
   }
@@ -243,18 +244,18 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   /** A claim does not hold the lock any more. */
   noticedLoss(claimId: string): void {
     this.held.get(claimId)?.refused();
-    this.pending.get(claimId)?.ask();
+    this.pending.find(claimId)?.ask();
   }
 
   ended(claim: PendingClaim, end: ClaimEnd): void {
     claim.unlisten?.();
-    this.pending.delete(claim.id);
+    this.pending.remove(claim);
     this.room.leave(claim);
     const { request, plan, resolve, reject } = claim;
     switch (end.end) {
       case 'granted':
         this.seen.saw(request.key, end.token);
-        return resolve({ status: 'granted', lock: this.hold(request, claim.id, plan.startedAt, end) });
+        return resolve({ status: 'granted', lock: this.hold(request, claim.claim, plan.startedAt, end) });
       case 'busy':
         if (plan.waits) this.tellCancelled(request, 'timeout');
         return resolve({ status: 'busy', ...claim.busy });

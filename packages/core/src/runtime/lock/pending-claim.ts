@@ -39,6 +39,7 @@ export interface ClaimOwner {
 export class PendingClaim implements WaitingClaim, Due {
   dueMonoMs = 0;
   slot = -1;
+  place = -1;
   readonly plan: ClaimPlan;
   /** What the last `busy` told. */
   busy: { readonly holder?: Holder; readonly expiresInMs?: number } = {};
@@ -57,7 +58,7 @@ export class PendingClaim implements WaitingClaim, Due {
     private readonly host: ClaimHost & ClaimOwner,
     readonly request: ClaimRequest,
     /** What the backend calls the claim; a new one after the old one was spent. */
-    public id: string,
+    public claim: string,
     startedAt: Instant,
     readonly nested: boolean,
     /** What the owner answers its caller by. */
@@ -101,7 +102,7 @@ export class PendingClaim implements WaitingClaim, Due {
   ask(): void {
     if (this.state.phase === 'done' || this.submitted !== undefined) return;
     if (this.retry !== undefined) this.host.waits.cancel(this.retry);
-    const claim = claimOf(this.host, this.request, this.id);
+    const claim = claimOf(this.host, this.request, this.claim);
     this.submitted = this.host.acquire(claim, (landing) => this.landed(landing));
   }
 
@@ -163,7 +164,7 @@ export class PendingClaim implements WaitingClaim, Due {
     const { key } = this.request;
     const { ttlMs } = this.plan;
     const lastSentMonoMs = sentAt.monoMs;
-    this.host.cancels.add({ key, claim: this.id, ttlMs, lastSentMonoMs, unanswered: false });
+    this.host.cancels.add({ key, claim: this.claim, ttlMs, lastSentMonoMs, unanswered: false });
   }
 
   private apply(event: ClaimEvent): void {
@@ -192,7 +193,7 @@ export class PendingClaim implements WaitingClaim, Due {
     if (!inFlight && this.lastSentMonoMs === undefined) return;
     this.host.cancels.add({
       key: this.request.key,
-      claim: this.id,
+      claim: this.claim,
       ttlMs: this.plan.ttlMs,
       lastSentMonoMs: inFlight ? this.host.clock.now().monoMs : this.lastSentMonoMs!,
       unanswered: this.unanswered || inFlight,
@@ -201,7 +202,7 @@ export class PendingClaim implements WaitingClaim, Due {
 
   private renewId(): void {
     this.host.forget(this);
-    this.id = this.host.nextClaimId();
+    this.claim = this.host.nextClaimId();
     this.submitted = undefined;
     this.lastSentMonoMs = undefined;
     this.unanswered = false;

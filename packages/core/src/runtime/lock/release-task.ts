@@ -8,6 +8,7 @@ import { leaseStep, type LeaseEvent, type LeaseState, type Trust } from '../../m
 import type { Failed, LeaseRef, ReleaseAnswer } from '../../port/lock-backend.js';
 import type { Instant } from '../../value/instant.js';
 import type { Landing } from '../flight/coalescer.js';
+import { Bag } from './bag.js';
 import type { Grant, LeaseHost, OpenRelease } from './lease-host.js';
 import type { Due } from '../flight/scheduler.js';
 
@@ -16,7 +17,7 @@ const CALLER_WAITS_MS = 5_000;
 
 /** The releases of a guard that are on their way. */
 export class OpenReleases {
-  private readonly tasks = new Set<OpenRelease>();
+  private readonly tasks = new Bag<OpenRelease>();
   private readonly idle = new Set<() => void>();
 
   add(task: OpenRelease): void {
@@ -24,7 +25,7 @@ export class OpenReleases {
   }
 
   remove(task: OpenRelease): void {
-    this.tasks.delete(task);
+    this.tasks.remove(task);
     if (this.tasks.size > 0) return;
     for (const resolve of this.idle) resolve();
     this.idle.clear();
@@ -37,7 +38,7 @@ export class OpenReleases {
 
   /** Ends all of them with what is known. */
   stop(): void {
-    for (const task of [...this.tasks]) task.stop();
+    for (const task of this.tasks.all()) task.stop();
   }
 }
 
@@ -78,9 +79,10 @@ export function giveBackDropped(
 }
 
 /** A release on its way. */
-export class ReleaseTask implements Due {
+export class ReleaseTask implements Due, OpenRelease {
   dueMonoMs = 0;
   slot = -1;
+  place = -1;
   private readonly overMonoMs: number;
   private readonly callerMonoMs: number;
   /** What callers were told, or are told from now on. */
