@@ -38,6 +38,8 @@ export interface LeaseHost {
   renew(grant: Grant, ttlMs: number): Promise<Landing<RenewAnswer>>;
   /** Renews whatever else is due soon, so that renewals travel together (C3). */
   renewAlongWith(nowMonoMs: number): void;
+  /** Whether the backend may have an answer at once: otherwise it need not be asked for one. */
+  readonly answersAtOnce: boolean;
   /** The answer to a release that the backend has at once; `undefined`: it was not asked. */
   releaseAtOnce(release: Release, nowMonoMs: number): ReleaseAnswer | undefined;
   release(release: Release, ttlMs: number, sink: Sink<ReleaseAnswer>): void;

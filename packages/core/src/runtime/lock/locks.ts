@@ -58,6 +58,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   readonly session: string;
   readonly holder: Holder;
   readonly minTtlMs: number;
+  readonly answersAtOnce: boolean;
   readonly leases: Scheduler;
   readonly waits: Scheduler;
   readonly cancels: Cancels;
@@ -79,6 +80,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     this.session = options.session;
     this.holder = { label: options.label };
     this.minTtlMs = backend.traits.minTtlMs;
+    this.answersAtOnce = backend.atOnce !== undefined;
     this.leases = new Scheduler(clock, false);
     this.waits = new Scheduler(clock, true);
     this.verbs = new Verbs(backend, clock, events, options.policy, this.waits);
@@ -107,7 +109,9 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     if (request.waitMs > 0 && holdsInFrame(frame, this.backend, request.key)) throw deadlockError(request);
     const startedAt = this.clock.now();
     const id = this.nextClaimId();
-    const answer = this.verbs.acquireAtOnce(claimOf(this, request, id), startedAt.monoMs);
+    const answer = this.answersAtOnce
+      ? this.verbs.acquireAtOnce(claimOf(this, request, id), startedAt.monoMs)
+      : undefined;
     if (answer?.status === 'granted' && this.seen.saw(request.key, answer.token)) {
       const end = grantedAtOnce(request.ttlMs, answer.token, startedAt);
       return { status: 'granted', lock: this.hold(request, id, startedAt, end) };

@@ -55,12 +55,12 @@ export function giveBack(
   trust: Trust,
   now: Instant,
 ): ReleaseResult | ReleaseTask {
-  const answer = host.releaseAtOnce(refOf(host, lease), now.monoMs);
+  const answer = host.answersAtOnce ? host.releaseAtOnce(refOf(host, lease), now.monoMs) : undefined;
   if (answer !== undefined) {
     lease.step({ type: 'release-sent', now });
     if (answer.status !== 'failed') return ended(host, lease, answered(lease, answer, now));
   }
-  return new ReleaseTask(host, lease, trust, now).start();
+  return new ReleaseTask(host, lease, trust, now).start(now);
 }
 
 /** A lease as it was when its guard closed. */
@@ -103,9 +103,9 @@ export class ReleaseTask implements Due, OpenRelease {
   }
 
   /** Sends the release. */
-  start(): this {
+  start(now: Instant): this {
     this.host.releasing.add(this);
-    this.send();
+    this.send(now);
     return this;
   }
 
@@ -121,7 +121,7 @@ export class ReleaseTask implements Due, OpenRelease {
     if (nowMonoMs >= this.overMonoMs) return this.finish({ type: 'release-given-up' });
     if (nowMonoMs >= this.callerMonoMs) this.tell('unknown');
     if (this.inFlight) this.scheduleNext(Infinity);
-    else this.send();
+    else this.send(this.host.clock.now());
   }
 
   /** The guard closes: nobody asks any more. */
@@ -129,10 +129,10 @@ export class ReleaseTask implements Due, OpenRelease {
     if (!this.done) this.finish({ type: 'release-given-up' });
   }
 
-  private send(): void {
+  private send(now: Instant): void {
     const { host, lease } = this;
     this.inFlight = true;
-    lease.step({ type: 'release-sent', now: host.clock.now() });
+    lease.step({ type: 'release-sent', now });
     host.release(refOf(host, lease), lease.ttlMs, (landing) => this.landed(landing));
     if (!this.done) this.scheduleNext(Infinity);
   }
@@ -141,7 +141,7 @@ export class ReleaseTask implements Due, OpenRelease {
     this.inFlight = false;
     if (this.done) return;
     if (landing.ok && landing.answer.status !== 'failed') {
-      return this.finish(answered(this.lease, landing.answer, this.host.clock.now()));
+      return this.finish(answered(this.lease, landing.answer, landing.sentAt));
     }
     this.failures += 1;
     const nowMs = this.host.clock.now().monoMs;
@@ -173,8 +173,8 @@ function refOf(host: LeaseHost, { fullKey: key, claim, token }: Grant): LeaseRef
 }
 
 /** A client that re-sent by itself leaves the same doubt as a re-sending of ours. */
-function answered(lease: Releasable, answer: Exclude<ReleaseAnswer, Failed>, now: Instant): LeaseEvent {
-  if (answer.status === 'lost' && answer.resent) lease.step({ type: 'release-sent', now });
+function answered(lease: Releasable, answer: Exclude<ReleaseAnswer, Failed>, sentAt: Instant): LeaseEvent {
+  if (answer.status === 'lost' && answer.resent) lease.step({ type: 'release-sent', now: sentAt });
   return { type: 'release-answered', answer: answer.status };
 }
 
