@@ -7,6 +7,8 @@
 import type { Lock } from '../api/lock.js';
 import { runInFrame, type Frame } from '../runtime/context.js';
 import type { Lease } from '../runtime/lock/held-lock.js';
+import { busyError } from '../runtime/lock/lock-errors.js';
+import type { ClaimOutcome, ClaimRequest } from '../runtime/lock/lock-service.js';
 import { GuardError } from '../value/error.js';
 import { isStream } from '../value/stream.js';
 import type { Running } from './running.js';
@@ -24,13 +26,16 @@ export class LockedWork<T> {
     private readonly running: Running,
     private readonly work: Work<T>,
     private readonly backend: object,
+    private readonly request: ClaimRequest,
     private readonly parent: Frame | undefined,
     private readonly resolve: (value: T) => void,
     private readonly reject: (error: unknown) => void,
   ) {}
 
-  /** The lock is there. */
-  begin(lease: Lease): void {
+  /** The claim has ended: with the lock, or because the wait is over. */
+  begin(outcome: ClaimOutcome): void {
+    if (outcome.status === 'busy') return this.reject(busyError(this.request));
+    const lease = outcome.lock as Lease;
     this.lease = lease;
     this.running.enter();
     const frame: Frame = { lock: lease, backend: this.backend, parent: this.parent };

@@ -4,10 +4,11 @@ import type { LockInfo } from '../port/lock-backend.js';
 import { currentFrame } from '../runtime/context.js';
 import type { Events } from '../runtime/events.js';
 import type { Lease } from '../runtime/lock/held-lock.js';
+import { busyError } from '../runtime/lock/lock-errors.js';
 import type { Locks } from '../runtime/lock/locks.js';
 import type { ClaimOutcome, ClaimRequest } from '../runtime/lock/lock-service.js';
 import { marginMs, parseDuration } from '../value/duration.js';
-import { GuardError, invalidArgument } from '../value/error.js';
+import { invalidArgument } from '../value/error.js';
 import { encodeKey, fullKey, type Key } from '../value/key.js';
 import { checkFunction, checkOptions, checkSignal } from '../value/options.js';
 import { compareText } from '../value/token.js';
@@ -54,14 +55,10 @@ export class LockFacade implements LockApi {
       const parent = currentFrame();
       const claimed = this.locks.claimSoon(request, parent);
       const { running, locks } = this;
-      const call = new LockedWork(running, work as Work<T>, locks.backend, parent, resolve, reject);
-      const begin = (outcome: ClaimOutcome): void => {
-        if (outcome.status === 'granted') call.begin(outcome.lock as Lease);
-        else reject(busyError(request));
-      };
+      const call = new LockedWork(running, work as Work<T>, locks.backend, request, parent, resolve, reject);
       // Work never begins inside the call that asks for it, whatever the backend.
-      if (claimed instanceof Promise) claimed.then(begin, reject);
-      else void SOON.then(() => begin(claimed));
+      if (claimed instanceof Promise) claimed.then((outcome) => call.begin(outcome), reject);
+      else void SOON.then(() => call.begin(claimed));
     });
   }
 
@@ -204,10 +201,4 @@ function handle(lease: Lease): Lease {
 function granted(request: ClaimRequest, outcome: ClaimOutcome): Lease {
   if (outcome.status === 'granted') return outcome.lock as Lease;
   throw busyError(request);
-}
-
-function busyError(request: ClaimRequest): GuardError {
-  const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
-  const message = `lock ${request.shownKey} is held by somebody else${wait}`;
-  return new GuardError('lock-busy', message, { key: request.shownKey });
 }

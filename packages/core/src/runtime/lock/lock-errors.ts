@@ -30,6 +30,13 @@ export function deadlockError({ shownKey: key }: ClaimRequest): GuardError {
   return new GuardError('would-deadlock', message, { key });
 }
 
+/** The wait is over, and somebody else holds the lock. */
+export function busyError(request: ClaimRequest): GuardError {
+  const wait = request.waitMs === 0 ? '' : ` after ${request.waitMs} ms`;
+  const message = `lock ${request.shownKey} is held by somebody else${wait}`;
+  return new GuardError('lock-busy', message, { key: request.shownKey });
+}
+
 /** The backend could not be asked, or its answer was of no use. */
 export function faultError(request: ClaimRequest, end: ClaimEnd & { readonly end: 'fault' }): GuardError {
   return unavailable(`lock ${request.shownKey} could not be asked for (${WHY[end.why]})`, end.cause);

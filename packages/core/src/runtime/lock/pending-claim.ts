@@ -42,7 +42,7 @@ export class PendingClaim implements WaitingClaim, Due {
   place = -1;
   readonly plan: ClaimPlan;
   /** What the last `busy` told. */
-  busy: { readonly holder?: Holder; readonly expiresInMs?: number } = {};
+  busy: { readonly holder?: Holder; readonly expiresInMs?: number } | undefined;
   private state: ClaimState = FIRST_CLAIM_STATE;
   private submitted: Submitted | undefined;
   /** When an acquire under this id was last sent; `undefined`: never. */

@@ -87,7 +87,7 @@ export class ReleaseTask implements Due, OpenRelease {
   private readonly callerMonoMs: number;
   /** What callers were told, or are told from now on. */
   private told: ReleaseResult | undefined;
-  private readonly listeners: ((result: ReleaseResult) => void)[] = [];
+  private listeners: ((result: ReleaseResult) => void)[] | undefined;
   private failures = 0;
   private inFlight = false;
   private done = false;
@@ -111,8 +111,10 @@ export class ReleaseTask implements Due, OpenRelease {
 
   /** Calls back once with what is known after a bounded time; at once if it is known. A promise costs more than that. */
   whenTold(listener: (result: ReleaseResult) => void): void {
-    if (this.told === undefined) this.listeners.push(listener);
-    else listener(this.told);
+    if (this.told !== undefined) listener(this.told);
+    // Most have one listener, and an array that begins empty makes room for many.
+    else if (this.listeners === undefined) this.listeners = [listener];
+    else this.listeners.push(listener);
   }
 
   /** Called by the scheduler: send again, or stop. */
@@ -163,7 +165,7 @@ export class ReleaseTask implements Due, OpenRelease {
   private tell(result: ReleaseResult): void {
     if (this.told !== undefined) return;
     this.told = result;
-    for (const listener of this.listeners) listener(result);
+    for (const listener of this.listeners ?? []) listener(result);
   }
 }
 
