@@ -12,14 +12,16 @@ beforeEach(() => {
 afterEach(() => stage.close());
 
 /** Records that are gone soon. */
-const guard = { retain: { runs: '1m', keys: '2m' } } as const;
+/** Hours of sweeps every two seconds would show no more. */
+const RARELY = { guard: { sweepInterval: '10s' } } as const;
+const guard = { ...RARELY.guard, retain: { runs: '1m', keys: '2m' } } as const;
 
 const pause = (node: Process): Promise<unknown> =>
   stage.clock.runUntil(node.guard.tasks.pause('t', { note: 'Ada' }));
 const resume = (node: Process): Promise<unknown> => stage.clock.runUntil(node.guard.tasks.resume('t'));
 
 test('[S8] what a shorter jitter makes due at once is told as that, and what was due before it by its own cause', async () => {
-  const node = await stage.node({ ...MINUTES, jitter: '20m' });
+  const node = await stage.node({ ...MINUTES, jitter: '20m' }, RARELY);
   await stage.clock.advance(3_600_000);
   const offsetS = Math.floor(stage.log[0]!.atS - 60);
   expect(offsetS).toBeGreaterThan(180);
@@ -41,7 +43,7 @@ test('[S8] what a shorter jitter makes due at once is told as that, and what was
 describe('[S8] a pause takes what is due in it, which jitter moves', () => {
   /** All starts of `t` are moved by so much. */
   async function moved(): Promise<{ readonly node: Process; readonly offsetS: number }> {
-    const node = await stage.node({ every: '10m', jitter: '10m' });
+    const node = await stage.node({ every: '10m', jitter: '10m' }, RARELY);
     await stage.clock.advance(1_200_000);
     const { key, atS } = stage.log[0]!;
     return { node, offsetS: Math.floor(atS - (Date.parse(key) - START_MS) / 1_000) };
@@ -213,13 +215,13 @@ describe('[S8] what was missed is told with its true cause', () => {
   });
 
   test('the lock backend was away', async () => {
-    const node = await stage.node(MINUTES);
+    const node = await stage.node(MINUTES, RARELY);
     await stage.clock.advance(60_500);
     node.locks.down();
-    await stage.clock.advance(600_000);
+    await stage.clock.advance(300_000);
     node.locks.heal();
     await stage.clock.advance(60_000);
-    expect(await stage.why(node, 480)).toEqual(['missed', saying('because the lock backend was away')]);
+    expect(await stage.why(node, 240)).toEqual(['missed', saying('because the lock backend was away')]);
   });
 
   test.each(['down', 'cut'] as const)('the run store was away (%s)', async (how) => {
