@@ -3,11 +3,14 @@
  * as plain ones do. Needs backends with messages and with state.
  */
 import type { Guard } from '@guard/core';
+import { requireGuard } from '../argument.js';
 import { assert } from '../contract/assert.js';
 import { until } from './awaiting.js';
 
 /** A lock that is handed over by a message, an entry that is watched, and a listing, between two guards on one place. */
 export async function everydayUse(first: Guard, second: Guard): Promise<void> {
+  requireGuard('first', first);
+  requireGuard('second', second);
   const held = await first.acquire('k');
   const waiting = second.acquire('k', { wait: '20s' });
   await until('it waits', async () => (await first.inspect('k')).waiting === 1);

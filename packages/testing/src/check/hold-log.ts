@@ -5,7 +5,7 @@
  * says "held" begins it again.
  */
 import { invalidArgument, systemClock, type Clock } from '@guard/core';
-import { checkClock, requireNumber, requireOneOf } from '../argument.js';
+import { checkClock, requireNumber, requireOneOf, requireText } from '../argument.js';
 
 /** One line of the log. */
 export interface HoldEvent {
@@ -50,6 +50,7 @@ export class HoldLog {
 
   /** How many grants a holder had, or all holders together. */
   grants(holder?: string): number {
+    if (holder !== undefined) requireText('holder', holder);
     return this.events.filter((event) => event.type === 'enter' && (holder ?? event.holder) === event.holder)
       .length;
   }
@@ -126,10 +127,6 @@ export function requireLine(type: unknown, holder: unknown, key: unknown): void 
   requireText('key', key);
 }
 
-function requireText(argument: string, value: unknown): void {
-  if (typeof value !== 'string') throw invalidArgument(argument, value, 'must be a text');
-}
-
 function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
   const set = sets.get(key) ?? new Set();
   sets.set(key, set);
@@ -140,8 +137,15 @@ function inTime(events: readonly HoldEvent[]): HoldEvent[] {
   const given: unknown = events;
   if (!Array.isArray(given)) throw invalidArgument('events', given, 'must be an array');
   for (const [index, event] of events.entries()) {
-    requireNumber(`events[${index}].atMs`, event.atMs);
-    requireOneOf(`events[${index}].type`, event.type, ['enter', ...LATER]);
+    const argument = `events[${index}]`;
+    const { atMs, type, key, holder, token } = (event ?? {}) as Partial<HoldEvent>;
+    requireNumber(`${argument}.atMs`, atMs);
+    requireOneOf(`${argument}.type`, type, ['enter', ...LATER]);
+    requireText(`${argument}.key`, key);
+    requireText(`${argument}.holder`, holder);
+    // As texts, 9 would be more than 10.
+    if (token !== undefined && typeof token !== 'bigint')
+      throw invalidArgument(`${argument}.token`, token, 'must be a bigint');
   }
   return [...events].sort((a, b) => a.atMs - b.atMs);
 }

@@ -6,6 +6,7 @@
  */
 import { inspect, types } from 'node:util';
 import { EVENT_NAMES, invalidArgument, type Guard } from '@guard/core';
+import { requireGuard } from '../argument.js';
 
 const MAX_DEPTH = 10;
 /** Shorter texts in base64 or hexadecimal are found anywhere. */
@@ -13,8 +14,10 @@ const MIN_ENCODED = 5;
 
 /** Where one of the secrets stands in what was told, each as a path; empty where none does. */
 export function secretsIn(told: unknown, secrets: readonly string[]): string[] {
-  if (!Array.isArray(secrets) || secrets.some((secret) => typeof secret !== 'string' || secret === '')) {
-    throw invalidArgument('secrets', secrets, 'must be an array of texts that are not empty');
+  const areTexts = Array.isArray(secrets) && secrets.every((one) => typeof one === 'string' && one !== '');
+  // Whoever looks for nothing finds nothing.
+  if (!areTexts || secrets.length === 0) {
+    throw invalidArgument('secrets', secrets, 'must be an array of at least one text, none of them empty');
   }
   const found: string[] = [];
   const forms = secrets.flatMap(formsOf);
@@ -96,6 +99,7 @@ function bytesOf(value: object): Buffer | undefined {
 
 /** What a guard tells from now on, event by event, in one list that grows. */
 export function everythingTold(guard: Guard): readonly unknown[] {
+  requireGuard('guard', guard);
   const told: unknown[] = [];
   for (const event of EVENT_NAMES) {
     guard.on(event, (detail: unknown) => void told.push({ event, detail }));

@@ -50,6 +50,9 @@ export class SeededRandom implements Random {
 
   /** One of the choices. */
   pick<T>(choices: readonly [T, ...T[]]): T {
+    const given: unknown = choices;
+    if (!Array.isArray(given) || given.length === 0)
+      throw invalidArgument('choices', given, 'must be an array of at least one');
     return choices[this.integer(0, choices.length - 1)] as T;
   }
 }

@@ -11,7 +11,7 @@ import {
   type Timer,
   type TimerOptions,
 } from '@guard/core';
-import { requireMethods, requireNumber } from '../argument.js';
+import { requireFunction, requireMethods, requireNumber } from '../argument.js';
 
 /** Where a virtual clock starts. */
 export interface VirtualClockOptions {
@@ -63,6 +63,8 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(run: () => void, delayMs: number, options: TimerOptions = {}): Timer {
+    requireFunction('run', run);
+    checkOptions('options', options, ['ref']);
     if (delayMs !== Infinity && delayMs !== -Infinity) requireNumber('delayMs', delayMs);
     if (delayMs === Infinity) return { cancel: () => undefined };
     const dueMs = this.#monoMs + Math.max(delayMs, 0);
@@ -72,6 +74,7 @@ export class VirtualClock implements Clock {
   }
 
   yield(run: () => void): void {
+    requireFunction('run', run);
     this.#yields += 1;
     systemClock.yield(() => {
       this.#yields -= 1;

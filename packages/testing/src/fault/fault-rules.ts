@@ -2,10 +2,12 @@
 import { invalidArgument } from '@guard/core';
 import {
   checkCallback,
-  checkFlag,
+  checkError,
+  requireFlag,
   requireNumber,
   requireOneOf,
   requireOptions,
+  requireText,
   requireWhole,
 } from '../argument.js';
 import type { Fault, FaultScope } from './fault-kinds.js';
@@ -32,7 +34,8 @@ export function checkFault(fault: unknown): void {
   requireOneOf('fault.type', type, Object.keys(FIELDS));
   const known = type as Fault['type'];
   requireOptions('fault', fields, FIELDS[known]);
-  checkFlag('fault.executed', fields['executed']);
+  if (FIELDS[known].includes('executed')) requireFlag('fault.executed', fields['executed']);
+  checkError('fault.error', fields['error']);
   checkCallback('fault.operations', fields['operations']);
   for (const name of ['requestMs', 'replyMs']) {
     const delay = fields[name];
@@ -55,7 +58,8 @@ export function checkScope(scope: FaultScope<string>, verbs: readonly string[] |
     if (!Array.isArray(scope.verbs))
       throw invalidArgument('scope.verbs', scope.verbs, 'must be an array of verbs');
     for (const verb of scope.verbs as readonly unknown[]) {
-      if (verbs !== undefined) requireOneOf('scope.verbs', verb, verbs);
+      if (verbs === undefined) requireText('scope.verbs', verb);
+      else requireOneOf('scope.verbs', verb, verbs);
     }
   }
   if (scope.skip !== undefined) requireWhole('scope.skip', scope.skip, 0);

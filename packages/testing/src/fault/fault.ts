@@ -3,8 +3,16 @@
  * that are in play, picks the one for each request, and counts what was sent. It knows no port: the wrappers beside
  * it translate.
  */
-import { systemClock, type Clock } from '@guard/core';
-import { checkClock } from '../argument.js';
+import { invalidArgument, systemClock, type Clock } from '@guard/core';
+import {
+  checkClock,
+  requireMethods,
+  requireNumber,
+  requireOneOf,
+  requireText,
+  requireTexts,
+  requireWhole,
+} from '../argument.js';
 import type { Delay, Fault, FaultScope } from './fault-kinds.js';
 import { checkFault, checkScope } from './fault-rules.js';
 
@@ -53,6 +61,7 @@ export class FaultPlan<V extends string> {
   /** `verbs`: the only ones that faults may be limited to. Default: any. */
   constructor(clock: Clock = systemClock, verbs?: readonly V[]) {
     checkClock('clock', clock);
+    if (verbs !== undefined) requireTexts('verbs', verbs);
     this.#clock = clock;
     this.#verbs = verbs;
   }
@@ -90,17 +99,20 @@ export class FaultPlan<V extends string> {
 
   /** Whether the next request of a verb would meet a fault or a delay. */
   isPlaying(verb: V): boolean {
+    this.#requireVerb(verb);
     return this.#active.some(({ verbs, left }) => left > 0 && (verbs?.includes(verb) ?? true));
   }
 
   /** Counts a call that was made without a request. */
   count(verb: V, operations: number): void {
+    requireWhole('operations', operations, 0);
     const { calls, operations: before } = this.traffic(verb);
     this.#traffic.set(verb, { calls: calls + 1, operations: before + operations });
   }
 
   /** What was sent of a verb since the start or the last `forget`. */
   traffic(verb: V): Traffic {
+    this.#requireVerb(verb);
     return this.#traffic.get(verb) ?? { calls: 0, operations: 0 };
   }
 
@@ -120,6 +132,9 @@ export class FaultPlan<V extends string> {
 
   /** Sends a request through the faults that are in play. */
   async send<O, A>(verb: V, request: Request<O, A>): Promise<readonly A[]> {
+    requireMethods('request', request, 'a Request', ['execute']);
+    if (!Array.isArray(request.operations))
+      throw invalidArgument('request.operations', request.operations, 'must be an array');
     this.count(verb, request.operations.length);
     const met = this.#meet(verb);
     const delays = met.filter((fault) => fault.type === 'delay');
@@ -130,6 +145,12 @@ export class FaultPlan<V extends string> {
       : this.#suffer(fault, request));
     await this.#sleep(sum(delays.map(({ replyMs }) => replyMs)));
     return answers;
+  }
+
+  /** Of a verb that is none, nothing was ever sent: that must not pass for an answer. */
+  #requireVerb(verb: unknown): void {
+    if (this.#verbs === undefined) requireText('verb', verb);
+    else requireOneOf('verb', verb, this.#verbs);
   }
 
   #meet(verb: V): Fault[] {
@@ -181,7 +202,8 @@ export class FaultPlan<V extends string> {
 
   /** Nobody hears the answer. */
   #executeLater<O, A>(request: Request<O, A>, afterMs: number): void {
-    const execute = (): void => void ignored(request.execute(request.operations));
+    // In an async function, for nobody would catch what is thrown in a timer.
+    const execute = (): void => void ignored((async () => request.execute(request.operations))());
     this.#clock.setTimer(execute, afterMs, { ref: false });
   }
 
@@ -208,10 +230,11 @@ async function failSome<O, A>(
 }
 
 function sum(delays: readonly (Delay | undefined)[]): number {
-  return delays.reduce<number>(
-    (total, delay) => total + (typeof delay === 'function' ? delay() : (delay ?? 0)),
-    0,
-  );
+  return delays.reduce<number>((total, delay) => {
+    const ms = typeof delay === 'function' ? delay() : (delay ?? 0);
+    requireNumber('a drawn delay', ms, 0);
+    return total + ms;
+  }, 0);
 }
 
 function never(): Promise<never> {

@@ -27,8 +27,8 @@ describe('failureOf', () => {
   });
 });
 
-it('reasons are the messages of an error and of all that it rests on', () => {
+it('reasons are the messages of an error and of all that it rests on, and show what is no error', () => {
   const error = new Error('outer', { cause: new Error('inner', { cause: 'no error' }) });
-  expect(reasons(error)).toBe('outer < inner');
-  expect(reasons(undefined)).toBe('');
+  expect(reasons(error)).toBe("outer < inner < 'no error'");
+  expect(reasons(undefined)).toBe('undefined');
 });
