@@ -5,7 +5,14 @@
 import { kvRuns, type LockBackend, type RunStore } from '@guard/core';
 import { etcdLocks, etcdState } from '@guard/etcd';
 import { fromIoredis, redisLocks, redisState } from '@guard/redis';
-import { startEtcd, startMariadb, startPostgres, startRedis, type SqlServer } from '@guard/testing/servers';
+import {
+  startEtcd,
+  startMariadb,
+  startPostgres,
+  startRedis,
+  type ServerControl,
+  type SqlServer,
+} from '@guard/testing/servers';
 import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { Etcd3 } from 'etcd3';
 import { Redis } from 'ioredis';
@@ -19,9 +26,12 @@ interface Opened {
   end(): void;
 }
 
+/** A server that was started for the demo. */
+type Served = { readonly url: string } & Pick<ServerControl, 'stop' | 'kill' | 'restart'>;
+
 interface Backend {
   /** Starts the server that it needs. */
-  serve?(): Promise<{ readonly url: string; stop(): Promise<void> }>;
+  serve?(): Promise<Served>;
   open(ledger: DataSource, url: string): Opened | Promise<Opened>;
 }
 
@@ -59,6 +69,8 @@ const BACKENDS = {
     serve: () => startRedis(),
     open: (_, url) => {
       const client = new Redis(url);
+      // Guard tells of an outage; without a listener the client prints a line for each try to connect.
+      client.on('error', () => undefined);
       const connection = fromIoredis(client);
       return {
         locks: () => redisLocks(connection),
@@ -70,7 +82,7 @@ const BACKENDS = {
   etcd: {
     serve: async () => {
       const group = await startEtcd();
-      return { url: group.urls.join(','), stop: () => group.stop() };
+      return Object.assign(group, { url: group.urls.join(',') });
     },
     open: (_, url) => {
       const client = new Etcd3({ hosts: url.split(',') });
@@ -100,25 +112,40 @@ export interface ServedBackends extends Backends {
   readonly addresses: Partial<Record<BackendName, string>>;
 }
 
+/** A server that can be taken away for a while, and comes back with what it had. */
+export interface Store {
+  readonly name: BackendName;
+  down(): Promise<void>;
+  up(): Promise<void>;
+}
+
 /** The names that `--backend`, `--locks` and `--runs` take. */
 export const BACKEND_NAMES = Object.keys(BACKENDS) as readonly BackendName[];
 
+/** The backends of these that are servers, each once. */
+export function serversOf({ locks, runs }: Backends): readonly BackendName[] {
+  return [...new Set([locks, runs])].filter((name) => 'serve' in BACKENDS[name]);
+}
+
 /** Starts what the backends need. */
-export async function serveBackends(
-  backends: Backends,
-): Promise<{ readonly served: ServedBackends; readonly stop: () => Promise<void> }> {
+export async function serveBackends(backends: Backends): Promise<{
+  readonly served: ServedBackends;
+  readonly stores: readonly Store[];
+  readonly stop: () => Promise<void>;
+}> {
   const addresses: Partial<Record<BackendName, string>> = {};
   const stops: (() => Promise<void>)[] = [];
-  for (const name of new Set([backends.locks, backends.runs])) {
-    const server = await (BACKENDS[name] as Backend).serve?.();
-    if (server === undefined) continue;
+  const stores: Store[] = [];
+  for (const name of serversOf(backends)) {
+    const server = await (BACKENDS[name] as Backend).serve!();
     addresses[name] = server.url;
     stops.push(() => server.stop());
+    stores.push({ name, down: () => server.kill(), up: () => server.restart({ keepData: true }) });
   }
   const stop = async (): Promise<void> => {
     await Promise.all(stops.map((each) => each()));
   };
-  return { served: { ...backends, addresses }, stop };
+  return { served: { ...backends, addresses }, stores, stop };
 }
 
 /** Opens both, as `createGuard` takes them; one backend that does both is opened once. */

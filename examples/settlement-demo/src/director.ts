@@ -6,7 +6,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { ServedBackends } from './backends.js';
+import type { ServedBackends, Store } from './backends.js';
 import type { Order, Report, WorkerConfig } from './messages.js';
 import { thisSecond } from './seconds.js';
 import { money, type Timeline, type Tone } from './timeline.js';
@@ -15,8 +15,12 @@ import { money, type Timeline, type Tone } from './timeline.js';
 export interface Scene {
   readonly file: string;
   readonly occurrences: number;
+  /** How many of them no outage is for. */
+  readonly calm: number;
   readonly guarded: boolean;
   readonly backends: ServedBackends;
+  /** What is taken away, one after the other and for so long each, between the fault of one worker and the other's. */
+  readonly outages: { readonly stores: readonly Store[]; readonly seconds: number };
 }
 
 /** What was seen. */
@@ -71,17 +75,18 @@ class Director {
   }
 
   async play(): Promise<Seen> {
-    const { occurrences } = this.scene;
+    const { occurrences, calm } = this.scene;
     await this.until('every worker is ready', () => this.workers.every(({ ready }) => ready), START_LIMIT_MS);
     const pids = this.workers.map(({ label, child }) => `${label} (pid ${child.pid})`);
     this.timeline.happened({ text: `ready: ${pids.join(', ')}` });
     const first = thisSecond() + 2;
     const last = first + occurrences - 1;
-    const killAt = first + Math.floor(occurrences * 0.2);
-    const stopAt = first + Math.floor(occurrences * 0.5);
+    const killAt = first + Math.floor(calm * 0.2);
+    const stopAt = first + Math.floor(calm * 0.5) + (occurrences - calm);
     for (const worker of this.workers) worker.tell({ type: 'begin', first, last, halts: [killAt, stopAt] });
 
     await this.killOne(killAt, killAt - first);
+    for (const store of this.scene.outages.stores) await this.takeAway(store);
     await this.stopOne(stopAt, stopAt - killAt);
 
     const all = (): boolean => this.settled.size === occurrences;
@@ -111,6 +116,23 @@ class Director {
     worker.child.kill('SIGKILL');
     this.say(worker, `killed (SIGKILL) in the middle: ${worker.paid} merchants are paid`, second, 'fault');
     await this.until(`${worker.label} is dead`, () => worker.ended, STEP_LIMIT_MS);
+  }
+
+  /** Kills a server, and starts it again with what it had. What was due meanwhile is late, and not lost. */
+  private async takeAway(store: Store): Promise<void> {
+    const { name } = store;
+    const { seconds } = this.scene.outages;
+    const tell = (text: string): void => this.timeline.happened({ node: name, text, tone: 'fault' });
+    await store.down();
+    tell(`the server is killed (SIGKILL), and away for ${seconds} s`);
+    const settled = this.settled.size;
+    const downAt = performance.now();
+    const isOver = (): boolean => performance.now() - downAt >= seconds * 1_000;
+    await this.until('the outage is over', isOver, seconds * 1_000 + STEP_LIMIT_MS);
+    await store.up();
+    tell(`the server is back; meanwhile ${this.settled.size - settled} occurrences were settled`);
+    const before = this.settled.size;
+    await this.until(`work goes on with ${name}`, () => this.settled.size > before, STEP_LIMIT_MS);
   }
 
   private async stopOne(second: number, inSeconds: number): Promise<void> {

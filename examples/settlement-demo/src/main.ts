@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { SeededRandom } from '@guard/testing';
 import { ensureSchema } from '@guard/typeorm';
 import { serveBackends, type ServedBackends } from './backends.js';
-import { play, type Seen } from './director.js';
+import { play, type Scene, type Seen } from './director.js';
 import { demoGuard } from './guard.js';
 import { Ledger } from './ledger.js';
-import { type DemoOptions, parseOptions } from './options.js';
+import { type DemoOptions, occurrencesOf, parseOptions } from './options.js';
 import { makePayments, MERCHANTS, type Payments } from './payments.js';
 import { keyOf, timeOf } from './seconds.js';
 import { count, money, Timeline } from './timeline.js';
@@ -34,8 +34,12 @@ if ('usage' in options) {
   process.exitCode = await demo(options);
 }
 
+/** What is played: `occurrences` of which `calm` are not for an outage. */
+type Asked = Omit<DemoOptions, 'seed'> & { readonly calm: number };
+
 /** Answers the exit code. */
-async function demo({ seed = new SeededRandom().seed, ...rest }: DemoOptions): Promise<number> {
+async function demo({ seed = new SeededRandom().seed, ...options }: DemoOptions): Promise<number> {
+  const rest: Asked = { ...options, calm: options.occurrences, occurrences: occurrencesOf(options) };
   const timeline = new Timeline(process.stdout);
   const interrupted = interruption();
   const watchdog = watch(rest.occurrences * 1_000 + BESIDE_OCCURRENCES_MS);
@@ -61,13 +65,14 @@ async function demo({ seed = new SeededRandom().seed, ...rest }: DemoOptions): P
 async function served(
   timeline: Timeline,
   file: string,
-  options: Omit<DemoOptions, 'seed'>,
+  options: Asked,
   payments: Payments,
   interrupted: AbortSignal,
 ): Promise<Verdict> {
-  const { served: backends, stop } = await serveBackends(options.backends);
+  const { served: backends, stores, stop } = await serveBackends(options.backends);
+  const outages = { stores: options.outageS === 0 ? [] : stores, seconds: options.outageS };
   try {
-    return await performed(timeline, file, { ...options, backends }, payments, interrupted);
+    return await performed(timeline, { ...options, file, backends, outages }, payments, interrupted);
   } finally {
     await stop();
   }
@@ -75,16 +80,16 @@ async function served(
 
 async function performed(
   timeline: Timeline,
-  file: string,
-  { occurrences, guarded, backends }: Omit<DemoOptions, 'seed' | 'backends'> & { backends: ServedBackends },
+  scene: Scene,
   payments: Payments,
   interrupted: AbortSignal,
 ): Promise<Verdict> {
+  const { file, occurrences, guarded, backends } = scene;
   const ledger = await Ledger.open(file, { create: true });
   try {
     await ledger.fill(payments.deliveries);
     await ensureSchema(ledger.dataSource);
-    const seen = await play({ file, occurrences, guarded, backends }, timeline, interrupted);
+    const seen = await play(scene, timeline, interrupted);
     const runs = guarded ? await runsOf(ledger, backends, seen, occurrences) : undefined;
     const evidence = {
       ...{ owed: payments.owed, postings: await ledger.postings(), balances: await ledger.balances() },
@@ -125,11 +130,12 @@ function pick({ state, takeovers }: Omit<RunSeen, 'completions'>): Omit<RunSeen,
 function introduce(
   timeline: Timeline,
   seed: number,
-  { occurrences, guarded, backends }: Omit<DemoOptions, 'seed'>,
+  { occurrences, guarded, backends, outageS }: Asked,
   { deliveries, payments, totalCents }: Payments,
 ): void {
   const where = guarded ? `locks: ${backends.locks}, runs: ${backends.runs}` : 'WITHOUT a guard';
   timeline.say(`Three workers settle the payments of every second, ${where}. Seed ${seed}.`);
+  if (outageS > 0) timeline.say(`Each server is taken away for ${outageS} s, one after the other.`);
   timeline.say(
     `${count(payments)} payments to ${MERCHANTS} merchants over ${occurrences} seconds, ` +
       `${count(deliveries.length - payments)} of them delivered twice: ${money(totalCents)} to pay.`,
@@ -137,11 +143,7 @@ function introduce(
   timeline.say();
 }
 
-function conclude(
-  timeline: Timeline,
-  { guarded }: Omit<DemoOptions, 'seed'>,
-  { figures, problems }: Verdict,
-): void {
+function conclude(timeline: Timeline, { guarded }: Asked, { figures, problems }: Verdict): void {
   const { occurrences, completed, duplicates, missed, takeovers, refusedWrites } = figures;
   timeline.say();
   timeline.say(

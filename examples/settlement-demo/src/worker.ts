@@ -2,6 +2,7 @@
  * One node: a process with a ledger, a guard and a plain timer that calls the job every second, as a cron library
  * would. Started by the director; ends when the director says so, or is gone.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { bindGuard, currentRun, type Guard, GuardError } from '@guard/core';
 import { type DemoGuard, demoGuard } from './guard.js';
 import { Ledger } from './ledger.js';
@@ -14,6 +15,10 @@ type Paid = Pick<Extract<Report, { type: 'settled' }>, 'merchants' | 'cents'>;
 
 /** Errors that tell a node that its run is somebody else's now: reported by the ledger's fence and by the guard. */
 const LOST = ['stale-token', 'lock-lost', 'lock-suspect'] as const;
+
+/** Longer than any outage of the demo. */
+const MAX_TRIES = 30;
+const AGAIN_MS = 1_000;
 
 class Worker implements Stage {
   private plan: Begin = { type: 'begin', first: Infinity, last: -Infinity, halts: [] };
@@ -111,12 +116,28 @@ class Worker implements Stage {
   }
 
   private call(second: number): void {
-    const call = this.settle(second)
+    const call = this.settleSurely(second)
       .catch((error: unknown) => {
         if (!LOST.some((code) => GuardError.is(error, code))) trouble(error, 'a call', second);
       })
       .finally(() => this.calls.delete(call));
     this.calls.add(call);
+  }
+
+  /**
+   * A call that found no locks or no runs has left nothing that anybody could go on with: the caller makes it again. If
+   * another worker's was heard meanwhile, it is skipped.
+   */
+  private async settleSurely(second: number): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.settle(second);
+      } catch (error) {
+        if (tries === MAX_TRIES || !GuardError.is(error, 'unavailable')) throw error;
+        trouble(error, 'a call, to be made again', second);
+        await pause(AGAIN_MS);
+      }
+    }
   }
 
   private async settle(second: number): Promise<void> {
@@ -144,8 +165,13 @@ function report(what: Report, sent?: () => void): void {
   process.send?.(what, undefined, undefined, () => sent?.());
 }
 
+const told = new Set<string>();
+
+/** An outage brings the same trouble again and again: it is told once. */
 function trouble(error: unknown, during: string, second?: number): void {
   const message = `${during}: ${error instanceof Error ? error.message : String(error)}`;
+  if (told.has(message)) return;
+  told.add(message);
   report({ type: 'trouble', message, ...(second === undefined ? {} : { second }) });
 }
 

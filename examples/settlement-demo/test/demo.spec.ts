@@ -1,6 +1,6 @@
 /** The demo itself, in processes of its own: needs a build, and real seconds. */
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeededRandom } from '@guard/testing';
@@ -15,6 +15,8 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
   built();
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'guard-demo-test-'));
+    // Where this is root, Postgres is not: its data lies in here too.
+    chmodSync(folder, 0o755);
   });
   afterAll(() => {
     for (const child of started) child.kill();
@@ -57,6 +59,20 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     },
     120_000,
   );
+
+  it('[S7] [S8] settles every occurrence once with locks on Redis and runs on Postgres, while each of the two is away in turn', async () => {
+    const stores = ['--locks', 'redis', '--runs', 'postgres', '--outage', '4s', '--occurrences', '6'];
+    const { code, output } = await ended(play(['--json', ...stores, '--seed', String(seed)]));
+    expect({ code, output }).toMatchObject({ code: 0 });
+    const figures = JSON.parse(lastLine(output)) as Record<string, number>;
+    expect(figures).toMatchObject({ occurrences: 18, completed: 18, duplicates: 0, missed: 0 });
+    expect(figures['balanceActual']).toBe(figures['balanceExpected']);
+    for (const store of ['redis', 'postgres']) {
+      expect(output).toMatch(new RegExp(`${store} +the server is killed \\(SIGKILL\\), and away for 4 s`));
+      expect(output).toMatch(new RegExp(`${store} +the server is back`));
+    }
+    expect(output).toContain('a call, to be made again: [unavailable]');
+  }, 120_000);
 
   it('fails without the guard, and says what was doubled', async () => {
     const args = ['--json', '--unguarded', '--occurrences', '6', '--seed', String(seed)];
