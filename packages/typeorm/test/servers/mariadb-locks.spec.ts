@@ -266,6 +266,31 @@ describe('a MariaDB server', () => {
     expect(await release(locks, held)).toBe('released');
     expect((await look(locks)).lease?.claim).toBe(wanted.id);
   });
+
+  it('[L3] [S6] that hangs ends claims in time and opens the breaker, while renewals go on, and serves as before after it', async () => {
+    const locks = locksOn(await place.dataSource());
+    const [claims, renewals] = [jest.spyOn(locks, 'acquire'), jest.spyOn(locks, 'renew')];
+    const guard = createGuard({ locks, namespace: 'ns' });
+    opened.push(() => guard.close());
+    const held = await guard.acquire('held', { ttl: '6s' });
+    const refused = (key: string): Promise<void> =>
+      expect(guard.tryAcquire(key, { ttl: '1s' })).rejects.toMatchObject({ code: 'unavailable' });
+    const { length: asked } = claims.mock.calls;
+    await mariadb.server.pause();
+    try {
+      for (let n = 0; n < 20 && claims.mock.calls.length - asked === n; n += 1) await refused(`k${n}`);
+      // The last one was refused without a question.
+      expect(claims.mock.calls.length - asked).toBeLessThan(20);
+      while (renewals.mock.calls.length === 0) await new Promise((wake) => setTimeout(wake, 20));
+    } finally {
+      await mariadb.server.resume();
+    }
+    await (await guard.acquire('k', { wait: '20s' })).release();
+    // Longer than the lease that it had before the server hung.
+    await new Promise((wake) => setTimeout(wake, held.remainingMs() + 500));
+    expect(held.isHeld()).toBe(true);
+    expect(await held.release()).toBe('released');
+  });
 });
 
 describe('ensureSchema on MariaDB', () => {
