@@ -5,8 +5,8 @@
 import type { Row } from '../row.js';
 import type { Connections, Taken } from '../server/statement-pool.js';
 import type { Value } from '../server/statements.js';
-import { GREETING } from '../statements/mariadb-server.js';
-import { breaks, explained, isTransient } from './faults.js';
+import { GREETING, VERSION } from '../statements/mariadb-server.js';
+import { breaks, explained, isForeign, isTransient } from './faults.js';
 import { checkGreeting, type Greeting } from './greeting.js';
 
 /** What a connection of mysql2 can do, as far as Guard uses it. */
@@ -103,7 +103,10 @@ export class MysqlConnections implements Connections {
   }
 
   async #greet(connection: MysqlConnection): Promise<void> {
-    const [row] = await this.#send(connection, GREETING, []);
+    const [row] = await this.#send(connection, GREETING, []).catch((error: unknown) => {
+      if (isForeign(error)) return this.#send(connection, VERSION, []);
+      throw error;
+    });
     checkGreeting(row as Greeting, this.#place);
     this.#greeted.add(connection);
   }

@@ -20,6 +20,11 @@ const READ_ONLY: readonly (number | undefined)[] = [1048, 1290, 1792, 1836];
 const MISSING: readonly (number | undefined)[] = [1054, 1146];
 const FORBIDDEN: readonly (number | undefined)[] = [1044, 1142, 1143, 1227];
 
+/** Whether a server does not know a setting that every MariaDB has. */
+export function isForeign(error: unknown): boolean {
+  return errorNumber(error) === 1193;
+}
+
 /** Whether nothing was carried out, and sending it again helps. */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT.includes(errorNumber(error));

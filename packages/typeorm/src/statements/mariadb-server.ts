@@ -4,3 +4,6 @@
 export const GREETING = `SELECT VERSION() AS version, @@autocommit AS autocommit, @@global.read_only AS read_only,
   @@tx_isolation AS isolation, @@character_set_client AS client, @@character_set_connection AS connection,
   @@character_set_results AS results`;
+
+/** → version. For a server that does not know all of those settings, as MySQL does not. */
+export const VERSION = `SELECT VERSION() AS version`;
