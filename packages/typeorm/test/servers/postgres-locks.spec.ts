@@ -273,6 +273,33 @@ describe('a server', () => {
     while (!heard.includes('granted')) await ended(5);
     expect((await look(locks)).lease?.claim).toBe(wanted.id);
   });
+
+  it('[V14] [S6] that is a standby refuses every claim and renewal of anybody, and serves them once it is promoted', async () => {
+    const { server } = postgres;
+    const locks = locksOn(await place.dataSource());
+    const held = await granted(locks, claim({ key: 'ns/lock/held', ttlMs: 120_000 }));
+    const admin = await place.dataSource();
+    await admin.query("COPY (SELECT 1) TO PROGRAM 'touch standby.signal'");
+    await server.restart({ keepData: true });
+    const standby = await place.dataSource();
+    expect(await standby.query('SELECT pg_is_in_recovery() AS yes')).toEqual([{ yes: true }]);
+    const refused = { code: 'unavailable', message: expect.stringContaining('it is a replica') };
+    for (const backend of [locks, locksOn(await place.dataSource())]) {
+      // Connections of before the restart are thrown away first.
+      while ((await look(backend, held.key).catch(() => undefined)) === undefined) await ended(50);
+      for (const wait of [false, true]) {
+        expect(await ask(backend, claim({ wait }))).toMatchObject({ status: 'failed', cause: refused });
+      }
+      expect(await renew(backend, held)).toBe('failed');
+      expect(await release(backend, held)).toBe('failed');
+      expect(await look(backend, held.key)).toMatchObject({ held: true, token: held.token });
+    }
+    expect(await standby.query('SELECT pg_promote() AS done')).toEqual([{ done: true }]);
+    expect(await renew(locks, held, 120_000)).toBe('renewed');
+    expect(await ask(locks, claim({ key: held.key }))).toMatchObject({ status: 'busy' });
+    expect((await granted(locks)).token).toBeGreaterThan(held.token);
+    expect(await release(locks, held)).toBe('released');
+  });
 });
 
 describe('housekeeping', () => {
