@@ -4,39 +4,20 @@
  */
 import type { Claim, ClaimAnswer, Clock, Instant } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
+import { addNeeds, sentAs, type Asking, type Sent } from './asking.js';
+import type { BusyLocks } from './busy-locks.js';
 import type { Claims, Own } from './claims.js';
 import type { EtcdConnection } from './connection.js';
-import { LeaseGone, type Flights, type Landed, type Need } from './flight.js';
+import { LeaseGone, type Flights, type Landed } from './flight.js';
 import type { HandOvers } from './hand-over.js';
 import { readValue, writeValue } from './lock-value.js';
 import type { Reaper } from './reaper.js';
 import type { Session, Sessions } from './sessions.js';
 import { sessionFor, standsUnderNothing, staysAt } from './standing.js';
-import { acquireKnown, acquireNew } from './statements/acquire.js';
+import { acquireFree, acquireKnown, acquireNew } from './statements/acquire.js';
 import { found, type Answer, type Step } from './statements/txn.js';
 
 const MAX_ROUNDS = 5;
-
-/** A claim that has no answer yet. */
-interface Asking {
-  readonly claim: Claim;
-  readonly index: number;
-  own: Own;
-  /** A ticket is to be made in the next round, whatever it costs. */
-  queues: boolean;
-}
-
-/** A claim in one round. */
-interface Sent {
-  readonly claim: Claim;
-  readonly index: number;
-  readonly own: Own;
-  readonly queues: boolean;
-  readonly lock: Session;
-  readonly ticket: Session | undefined;
-  /** The revision of its key, where the round started from one. */
-  readonly created: bigint | undefined;
-}
 
 /** What acquiring needs of its adapter. */
 export interface AcquireHost {
@@ -44,6 +25,7 @@ export interface AcquireHost {
   readonly clock: Clock;
   readonly sessions: Sessions;
   readonly claims: Claims;
+  readonly busyLocks: BusyLocks;
   readonly handOvers: HandOvers;
   readonly flights: Flights;
   readonly reaper: Reaper;
@@ -108,15 +90,16 @@ export class Acquiring {
     const sent: Sent[] = [];
     for (const one of asking) {
       const { claim, own, queues } = one;
+      const short = this.isShort(own, now);
       const lock = staysAt(own, claim.ttlMs, now) ?? sessions.ready(claim.ttlMs, now);
       if (lock === undefined) return undefined;
       let ticket: Session | undefined;
-      if (claim.wait && own.created !== undefined) ticket = own.home;
-      else if (claim.wait) {
+      if (own.created !== undefined) ticket = claim.wait ? own.home : undefined;
+      else if (claim.wait && !short) {
         ticket = sessions.ready(claim.ticketTtlMs, now);
         if (ticket === undefined && (queues || sessions.isOpening(claim.ticketTtlMs))) return undefined;
       }
-      sent.push(sentAs(one, lock, ticket));
+      sent.push(sentAs(one, short, lock, ticket));
     }
     return sent;
   }
@@ -124,11 +107,17 @@ export class Acquiring {
   private async prepare(one: Asking, now: Instant): Promise<Sent> {
     const { claim, own } = one;
     const { sessions } = this.host;
+    const short = this.isShort(own, now);
     const [lock, ticket] = await Promise.all([
       sessionFor(sessions, own, claim.ttlMs, now),
-      claim.wait ? this.ticketFor(one) : undefined,
+      claim.wait && !short ? this.ticketFor(one) : undefined,
     ]);
-    return sentAs(one, lock, ticket);
+    return sentAs(one, short, lock, ticket);
+  }
+
+  /** Nothing of it can be in etcd, and nobody was met at its lock. */
+  private isShort(own: Own, now: Instant): boolean {
+    return !own.asked && !this.host.busyLocks.isBusy(own.key, now.monoMs);
   }
 
   /** Most claims never need a ticket, so a lease for it is granted once it is needed, or beside that of the lock. */
@@ -139,7 +128,8 @@ export class Acquiring {
     return queues || isFirst ? sessions.take(claim.ticketTtlMs) : sessions.peek(claim.ticketTtlMs);
   }
 
-  private stepOf({ claim, own, lock, ticket, created }: Sent): Step {
+  private stepOf({ claim, own, short, lock, ticket, created }: Sent): Step {
+    own.asked = true;
     const { names } = this.host.connection;
     const parts = {
       lock: own.lock,
@@ -148,12 +138,14 @@ export class Acquiring {
       held: { value: writeValue(claim, false), lease: lock.lease },
     };
     if (created !== undefined) return acquireKnown(parts, created, claim.wait);
+    if (short) return acquireFree(parts);
     const place = ticket && { value: writeValue(claim, true), lease: ticket.lease };
     return acquireNew({ ...parts, ticket: place });
   }
 
   private land(one: Sent, answer: Answer, landed: Landed, sentAt: Instant): void {
     if (answer.succeeded) return this.granted(one, one.created ?? landed.revision, landed, sentAt);
+    if (one.short) return this.taken(one, found(answer.responses[0]), landed, sentAt);
     const rest = answer.responses[0]!.response_txn as Answer;
     if (rest.succeeded) this.behind(one, found(rest.responses[0]), landed, sentAt);
     else this.refused(one, rest);
@@ -171,10 +163,20 @@ export class Acquiring {
     this.answers[one.index] = { status: 'granted', token };
   }
 
+  /** The short form was not enough. A try is done where it is sure that the key it saw is not its own. */
+  private taken(one: Sent, oldest: readonly IKeyValue[], landed: Landed, sentAt: Instant): void {
+    if (!one.claim.wait && oldest.length > 0 && !landed.resent) {
+      return this.behind(one, oldest, landed, sentAt);
+    }
+    this.host.busyLocks.met(one.own.key, sentAt.monoMs);
+    this.retry(one, one.claim.wait);
+  }
+
   /** Somebody else holds the lock. */
   private behind(one: Sent, oldest: readonly IKeyValue[], landed: Landed, sentAt: Instant): void {
     const { claim, own, ticket } = one;
-    const { claims, handOvers } = this.host;
+    const { busyLocks, claims, handOvers } = this.host;
+    busyLocks.met(own.key, sentAt.monoMs);
     if (claim.wait && ticket === undefined) return this.retry(one, true);
     if (claim.wait && ticket !== undefined) {
       this.queued(one, ticket, this.minted(oldest), landed, sentAt);
@@ -266,19 +268,4 @@ export class Acquiring {
   private fail(index: number, cause: unknown): void {
     this.answers[index] = { status: 'failed', cause };
   }
-}
-
-function sentAs({ claim, index, own, queues }: Asking, lock: Session, ticket: Session | undefined): Sent {
-  return { claim, index, own, queues, lock, ticket, created: own.created };
-}
-
-/** What a claim needs, after what others do: most of a batch need the same. */
-function addNeeds(needs: Need[], { claim, lock, ticket }: Sent): Need[] {
-  addNeed(needs, lock, claim.ttlMs);
-  if (ticket !== undefined && ticket !== lock) addNeed(needs, ticket, claim.ticketTtlMs);
-  return needs;
-}
-
-function addNeed(needs: Need[], session: Session, ttlMs: number): void {
-  if (!needs.some((need) => need.session === session && need.ttlMs === ttlMs)) needs.push({ session, ttlMs });
 }

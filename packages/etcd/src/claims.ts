@@ -24,6 +24,8 @@ export interface Own {
   created: bigint | undefined;
   /** The lease that its key stands under. */
   home: Session | undefined;
+  /** A request for it was sent, so etcd may know of it. */
+  asked: boolean;
   /** It was granted, not only queued. */
   held: boolean;
   /** On the monotonic clock: nobody believes in it after this. */
@@ -151,6 +153,7 @@ function newOwn(named: Pick<Own, 'key' | 'id' | 'session' | 'slot' | 'name' | 'l
     claim,
     created: undefined,
     home: undefined,
+    asked: false,
     held: false,
     untilMs: Infinity,
     flights: 0,

@@ -21,6 +21,7 @@ import {
   type Subscription,
 } from '@guard/core';
 import { Acquiring, type AcquireHost } from './acquiring.js';
+import { BusyLocks } from './busy-locks.js';
 import { Claims } from './claims.js';
 import { checkEtcdOptions, EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
 import { Tombstones } from './fading-leases.js';
@@ -87,7 +88,16 @@ class EtcdLocks implements LockBackend {
     const flights = new Flights(connection, clock, sessions, claims, handOvers);
     this.tombstones = new Tombstones(connection, clock);
     this.reaper = new Reaper(clock, claims, (own) => flights.take(own));
-    this.host = { connection, clock, sessions, claims, handOvers, flights, reaper: this.reaper };
+    this.host = {
+      connection,
+      clock,
+      sessions,
+      claims,
+      busyLocks: new BusyLocks(),
+      handOvers,
+      flights,
+      reaper: this.reaper,
+    };
   }
 
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {

@@ -23,6 +23,33 @@ describe('The server counts', () => {
     expect(after.KeepAlive - before.KeepAlive).toBeLessThan(10);
   });
 
+  it('[C1] one for a try that finds the lock taken, and one more for the first claim that meets somebody there', async () => {
+    await using stage = new Stage();
+    const [url] = (await server()).urls;
+    const [holder, other] = [stage.process([url!]).guard, stage.process([url!]).guard];
+    const held = await holder.acquire('met');
+    await (await other.acquire('warm')).release();
+    const count = async (ask: () => Promise<unknown>): Promise<number> => {
+      const before = await countsOf(url!);
+      await ask();
+      return (await countsOf(url!)).Txn - before.Txn;
+    };
+    expect(await count(async () => expect(await other.tryAcquire('met')).toBeNull())).toBe(1);
+    await held.release();
+
+    const again = await holder.acquire('waited for');
+    const waiting: Promise<{ release(): Promise<unknown> }>[] = [];
+    const wait = async (): Promise<void> => {
+      waiting.push(other.acquire('waited for'));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    };
+    // The short form, then the ticket, then a look once notices are listened to. From then on tickets come along at once.
+    expect(await count(wait)).toBe(3);
+    expect(await count(wait)).toBe(1);
+    await again.release();
+    for (const lock of waiting) await (await lock).release();
+  });
+
   it('[C2] [B35] few transactions for many locks at once, and grants each key once', async () => {
     await using stage = new Stage();
     const [url] = (await server()).urls;

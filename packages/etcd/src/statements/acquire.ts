@@ -1,6 +1,8 @@
 /**
  * Acquire, one transaction per claim.
  *
+ * A claim of a lock that is thought to be free: nothing refuses it and the lock's range is empty → its key is put, and
+ * it holds the lock. Otherwise nothing is left behind.
  * A claim that has no key yet: nothing refuses it and the lock's range is empty → its key is put, and it holds the
  * lock. Otherwise, where it waits, its key is put behind the others, as a ticket.
  * A claim whose key is known: nothing is older → it holds the lock, and its key moves to the lock's lease. Otherwise
@@ -33,6 +35,15 @@ export interface ClaimParts {
 
 /** The oldest two: the holder, and whoever is next. */
 const HEAD = 2;
+
+/** Answers: succeeded → granted, created by this revision. Else → the oldest keys. */
+export function acquireFree({ lock, name, tombstone, held }: Omit<ClaimParts, 'ticket'>): Step {
+  return {
+    compare: [isAbsent(tombstone), isEmpty(lock)],
+    success: [put(name, held.value, held.lease)],
+    failure: [oldest(lock, HEAD)],
+  };
+}
 
 /**
  * Answers: succeeded → granted, created by this revision. Else, in the nested answer: succeeded → [put,] the oldest
