@@ -1,7 +1,8 @@
 /** What Guard writes inside the application's transactions, on SQLite. */
 import { startChild } from './support/child.js';
 import { newPlace } from './support/place.js';
-import { describeTransactions, type TransactionPlace } from './support/transaction-suite.js';
+import type { TransactionPlace } from './support/transaction-stage.js';
+import { describeTransactions } from './support/transaction-suite.js';
 
 jest.setTimeout(120_000);
 

@@ -1,7 +1,7 @@
 /** A process that is killed at every statement of a transaction with an effect and the completion of its run. */
 import { until, type WorkerProcess } from '@guard/testing';
 import { completeRun } from '@guard/typeorm';
-import type { TransactionStage } from './transaction-suite.js';
+import type { TransactionStage } from './transaction-stage.js';
 
 /** What differs between databases. */
 export interface DeathParts {

@@ -3,7 +3,7 @@
  * the completion of a run together with its effect. The last part kills the process at every statement.
  */
 import { createGuard, memoryLocks, memoryState, type Guard, type GuardOptions, type Lock } from '@guard/core';
-import { VirtualClock, type WorkerProcess } from '@guard/testing';
+import { VirtualClock } from '@guard/testing';
 import {
   assertFence,
   completeRun,
@@ -16,44 +16,7 @@ import type { DataSource, DataSourceOptions, EntityManager } from 'typeorm';
 import { endChildren } from './child.js';
 import { account, describeCompareAndSave, describeCreateRun } from './transaction-cases.js';
 import { describeDeaths } from './transaction-death-cases.js';
-
-/** Where one case has its tables. */
-export interface TransactionPlace {
-  /** An initialized data source of its own. */
-  dataSource(options: Partial<DataSourceOptions>): Promise<DataSource>;
-  /** Ends it and what is in it. */
-  close(): Promise<void>;
-}
-
-/** What differs between databases. */
-export interface TransactionParts<P extends TransactionPlace> {
-  readonly newPlace: () => Promise<P>;
-  /** More options of its data sources. */
-  readonly options?: (place: P) => Partial<DataSourceOptions>;
-  /** Makes the table `ledger` with a number of its own and a text. */
-  readonly createLedger: string;
-  /** Writes a line: one parameter. */
-  readonly insert: string;
-  /** How the statements of a settlement begin, from the first of its transaction to the last. */
-  readonly statements: readonly string[];
-  /** Starts the process that settles once, and dies as `more` says. */
-  readonly settling: (place: P, dataSource: DataSource, more: object) => WorkerProcess;
-  /** Counts open transactions of other sessions, `open`, where a server has to notice that a process is gone. */
-  readonly openTransactions?: string;
-}
-
-/** What the cases of one database have in their hands. */
-export interface TransactionStage {
-  readonly dataSource: () => DataSource;
-  /** A guard that is closed after the case. */
-  guardOf(options: GuardOptions): Guard;
-  /** One that has its locks and runs in the data source. */
-  locked(): Guard;
-  /** Writes a line into the ledger of the application. */
-  settle(manager: EntityManager, what?: string): Promise<unknown>;
-  /** Reads all of them. */
-  ledger(): Promise<string[]>;
-}
+import type { TransactionParts, TransactionPlace, TransactionStage } from './transaction-stage.js';
 
 /** Cases for one database. */
 export function describeTransactions<P extends TransactionPlace>(
