@@ -2,7 +2,7 @@
  * What Guard writes inside the application's transactions, the same on every database: the fence of a stale holder, and
  * the completion of a run together with its effect. The last part kills the process at every statement.
  */
-import { createGuard, memoryLocks, memoryState, type Guard, type GuardOptions, type Lock } from '@guard/core';
+import { createGuard, memoryLocks, memoryState, type Guard, type Lock } from '@guard/core';
 import { VirtualClock } from '@guard/testing';
 import {
   assertFence,
@@ -12,7 +12,7 @@ import {
   typeormLocks,
   typeormRuns,
 } from '@guard/typeorm';
-import type { DataSource, DataSourceOptions, EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { endChildren } from './child.js';
 import { account, describeCompareAndSave, describeCreateRun } from './transaction-cases.js';
 import { describeDeaths } from './transaction-death-cases.js';
