@@ -24,7 +24,7 @@ export interface HoldEvent {
 }
 
 /** What a holder says beside that it was granted the lock. */
-const LATER: readonly HoldEvent['type'][] = ['held', 'paused', 'exit', 'lost'];
+export const LATER: readonly HoldEvent['type'][] = ['held', 'paused', 'exit', 'lost'];
 
 /** The log of one scenario. */
 export class HoldLog {
@@ -67,27 +67,30 @@ export class HoldLog {
 
 /**
  * Moments at which two holders believed in one key at the same time [S1]: two names, one name that was granted the key
- * a second time, or one that says "held" after it was told that the lock is lost. Events of one moment count in the
- * order in which they stand in the log; logs of several processes are put together first.
+ * a second time, or one that says "held" after it began to release, or was told that the lock is lost. Events of one
+ * moment count in the order in which they stand in the log; logs of several processes are put together first.
  */
 export function findOverlaps(events: readonly HoldEvent[]): string[] {
   const believers = new Map<string, Set<string>>();
-  const losers = new Map<string, Set<string>>();
+  /** By which word each holder's grant of a key ended. */
+  const ends = new Map<string, Map<string, string>>();
   const found: string[] = [];
   for (const { atMs, type, key, holder } of inTime(events)) {
-    const holders = setOf(believers, key);
-    const lost = setOf(losers, key);
+    const holders = of(believers, key, () => new Set<string>());
+    const ended = of(ends, key, () => new Map<string, string>());
     if (type === 'enter' || type === 'held') {
       const says = `${key}: ${holder} says "${type}" at ${atMs} ms`;
       const others = [...holders].filter((other) => other !== holder);
       if (others.length > 0) found.push(`${says} beside ${others.join(', ')}`);
       else if (type === 'enter' && holders.has(holder)) found.push(`${says} while it holds already`);
-      else if (type === 'held' && lost.has(holder)) found.push(`${says} after it said "lost"`);
+      else if (type === 'held' && ended.has(holder)) {
+        found.push(`${says} after it said "${ended.get(holder)}"`);
+      }
       holders.add(holder);
-      if (type === 'enter') lost.delete(holder);
+      if (type === 'enter') ended.delete(holder);
     } else {
       holders.delete(holder);
-      if (type === 'lost') lost.add(holder);
+      if (type !== 'paused') ended.set(holder, type);
     }
   }
   return found;
@@ -127,10 +130,11 @@ export function requireLine(type: unknown, holder: unknown, key: unknown): void 
   requireText('key', key);
 }
 
-function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
-  const set = sets.get(key) ?? new Set();
-  sets.set(key, set);
-  return set;
+/** What a map has for a key; made where it has nothing. */
+function of<V>(map: Map<string, V>, key: string, make: () => V): V {
+  const value = map.get(key) ?? make();
+  map.set(key, value);
+  return value;
 }
 
 function inTime(events: readonly HoldEvent[]): HoldEvent[] {

@@ -3,13 +3,13 @@
  * no stream and no timer of its own.
  */
 import { invalidArgument, type LockBackend, type StateStore } from '@guard/core';
-import { requireMethods, requireOptions } from '../argument.js';
+import { requireMethods, requireOptions, requireText } from '../argument.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 
 /** Where to look. */
 export interface LeftoverQuery {
   readonly locks?: LockBackend;
-  /** Full keys of locks that the scenario used. */
+  /** Full keys of locks that the scenario used: one at least. */
   readonly keys?: readonly string[];
   readonly state?: StateStore;
   /** Prefix of full keys below which no entry may be left. */
@@ -40,18 +40,24 @@ function checkQuery(query: LeftoverQuery): void {
   if ((keys === undefined) !== (locks === undefined)) {
     throw invalidArgument('query.keys', keys, 'must be given with query.locks, and only with it');
   }
-  if (keys !== undefined && !Array.isArray(keys))
-    throw invalidArgument('query.keys', keys, 'must be an array');
+  if (keys !== undefined) checkKeys(keys);
   if (prefix !== undefined && state === undefined) {
     throw invalidArgument('query.prefix', prefix, 'must be given with query.state only');
   }
+  if (prefix !== undefined) requireText('query.prefix', prefix);
   if (locks === undefined && state === undefined && clock === undefined) {
     throw invalidArgument('query', query, 'must name locks, state or a clock');
   }
 }
 
+function checkKeys(keys: unknown): void {
+  if (!Array.isArray(keys)) throw invalidArgument('query.keys', keys, 'must be an array');
+  if (keys.length === 0) throw invalidArgument('query.keys', keys, 'must name at least one lock');
+  for (const [index, key] of keys.entries()) requireText(`query.keys[${index}]`, key);
+}
+
 async function leftLocks({ locks, keys = [] }: LeftoverQuery): Promise<string[]> {
-  if (locks === undefined || keys.length === 0) return [];
+  if (locks === undefined) return [];
   const infos = await locks.inspect({ keys });
   return infos
     .filter(({ held, waiting }) => held || waiting > 0)

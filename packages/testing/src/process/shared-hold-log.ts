@@ -3,11 +3,13 @@
  * share (the monotonic clock of the system), so that the lines of all of them have one order.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { GuardError, invalidArgument } from '@guard/core';
 import { requireWhole } from '../argument.js';
 import {
   findOverlaps,
   findTokenDisorder,
+  LATER,
   requireGrant,
   requireLine,
   type HoldEvent,
@@ -19,12 +21,17 @@ type HoldLine = Omit<HoldEvent, 'token'> & { readonly token?: string; readonly p
 /** A line of the file: an event, or that a process was stopped or has died. */
 type Line = HoldLine | { readonly type: 'stopped'; readonly atMs: number; readonly pid: number };
 
-/** The log. Make one in every process, on the same file. */
+/**
+ * The log. Make one in every process, on the same file: the first line makes it, the folder must be there before.
+ *
+ * @throws GuardError `invalid-argument`: the file is no path, or its folder does not exist.
+ */
 export class SharedHoldLog {
   readonly file: string;
 
   constructor(file: string) {
     if (typeof file !== 'string' || file === '') throw invalidArgument('file', file, 'must be a path');
+    if (!existsSync(dirname(file))) throw invalidArgument('file', file, 'must stand in a folder that exists');
     this.file = file;
   }
 
@@ -47,7 +54,7 @@ export class SharedHoldLog {
   }
 
   /**
-   * Everything in the log, in its order; a process that stopped has a `paused` for each belief it had. Where several
+   * Everything in the log, nothing where nobody wrote to it, in its order; a process that stopped has a `paused` for each belief it had. Where several
    * processes used one holder's name, the process id is added to it.
    *
    * @throws GuardError `unavailable`: a line in the middle of the file cannot be read. What a killed process left of its
@@ -77,8 +84,16 @@ export class SharedHoldLog {
     return events;
   }
 
-  /** What is wrong with the log, in sentences: overlaps [S1] and tokens that do not grow [S2]. */
+  /**
+   * What is wrong with the log, in sentences: overlaps [S1] and tokens that do not grow [S2].
+   *
+   * @throws GuardError `unavailable`: a line cannot be read, or nobody wrote to the log: whoever looks at a file that
+   * is not there finds nothing, and that must not pass for an answer.
+   */
   problems(): string[] {
+    if (!existsSync(this.file)) {
+      throw new GuardError('unavailable', `nobody wrote to the hold log ${this.file}: there is no such file`);
+    }
     const events = this.events();
     return [...findOverlaps(events), ...findTokenDisorder(events)];
   }
@@ -92,8 +107,8 @@ export class SharedHoldLog {
 
   #parse(text: string, number: number): Line {
     try {
-      const line = JSON.parse(text) as Partial<Line> | null;
-      if (typeof line?.atMs === 'number' && typeof line.pid === 'number') return line as Line;
+      const line: unknown = JSON.parse(text);
+      if (isLine(line)) return line;
     } catch {
       // Said below.
     }
@@ -109,6 +124,15 @@ export class SharedHoldLog {
     // One short write to a file that was opened for appending: lines of several processes do not mix.
     appendFileSync(this.file, `${JSON.stringify({ atMs, ...line })}\n`);
   }
+}
+
+function isLine(value: unknown): value is Line {
+  const { atMs, pid, type, key, holder, token } = (value ?? {}) as Partial<Record<keyof HoldLine, unknown>>;
+  if (typeof atMs !== 'number' || !Number.isFinite(atMs) || !Number.isSafeInteger(pid)) return false;
+  if (type === 'stopped') return true;
+  if (typeof key !== 'string' || typeof holder !== 'string') return false;
+  if (type === 'enter') return typeof token === 'string' && /^-?\d+$/.test(token);
+  return token === undefined && LATER.some((word) => word === type);
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;

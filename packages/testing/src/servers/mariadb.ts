@@ -1,6 +1,6 @@
 /** MariaDB. */
 import { checkGiven, flag, texts } from './arguments.js';
-import { addressIn, type AddressForm } from './environment.js';
+import { addressIn, loginIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { SqlServer } from './postgres.js';
 import type { Recipe } from './recipe.js';
@@ -54,11 +54,8 @@ async function externalMariadb(url: URL): Promise<SqlServer> {
   const server = await externalServer('mariadb', VARIABLE, url, () =>
     mariadbGreeting(Number(url.port), url.hostname),
   );
-  return Object.assign(server, {
-    user: decodeURIComponent(url.username) || USER,
-    password: decodeURIComponent(url.password),
-    database: decodeURIComponent(url.pathname.slice(1)) || DATABASE,
-  });
+  const { user, password, database } = loginIn(url);
+  return Object.assign(server, { user: user || USER, password, database: database || DATABASE });
 }
 
 function mariadbRecipe(port: number, { fsync = false, args = [] }: MariadbOptions): Recipe {

@@ -1,7 +1,7 @@
 /** Postgres, and PgBouncer in front of it. */
 import { invalidArgument } from '@guard/core';
 import { checkGiven, flag, oneOf, text, texts, whole } from './arguments.js';
-import { addressIn, type AddressForm } from './environment.js';
+import { addressIn, loginIn, type AddressForm } from './environment.js';
 import { freePort, LOOPBACK } from './ports.js';
 import type { Recipe } from './recipe.js';
 import type { TestServer } from './server.js';
@@ -94,11 +94,8 @@ async function externalPostgres(
   variable: string,
   url: URL,
 ): Promise<SqlServer> {
-  const login = {
-    user: decodeURIComponent(url.username) || 'postgres',
-    password: decodeURIComponent(url.password),
-    database: decodeURIComponent(url.pathname.slice(1)) || 'postgres',
-  };
+  const { user, password, database } = loginIn(url);
+  const login = { user: user || 'postgres', password, database: database || 'postgres' };
   const server = await externalServer(kind, variable, url, async () => {
     return (await postgresGreeting(Number(url.port), { host: url.hostname, ...login })) ?? 'unknown';
   });

@@ -27,13 +27,14 @@ export async function prepareData(
 ): Promise<void> {
   if (recipe.prepare === undefined) return;
   const template = await templateOf(recipe, recipe.prepare, version, owner);
+  const copy = pathOf('cp', ['coreutils']);
   for (const name of readdirSync(template)) {
-    await runFor(folder, 'cp', ['-R', join(template, name), join(folder, name)], owner);
+    await runFor(folder, copy, ['-R', join(template, name), join(folder, name)], owner);
   }
 }
 
 async function templateOf(
-  { kind, program }: Recipe,
+  { kind, program, packages }: Recipe,
   prepare: NonNullable<Recipe['prepare']>,
   version: string,
   owner: Owner,
@@ -48,9 +49,7 @@ async function templateOf(
   try {
     if (owner.uid !== undefined) chownSync(made, owner.uid, owner.gid ?? owner.uid);
     for (const { program: name, args } of prepare(made)) {
-      const path = findProgram(name);
-      if (path === undefined) throw new GuardError('unavailable', `${name} is not installed`);
-      await runFor(made, path, args, {
+      await runFor(made, pathOf(name, packages), args, {
         ...owner,
         cwd: made,
         env: { ...process.env, LC_ALL: 'C', HOME: made },
@@ -65,6 +64,14 @@ async function templateOf(
     forget(made);
   }
   return template;
+}
+
+/** Where a program is; else what brings it, or the variable that hides it. */
+function pathOf(program: string, packages: readonly string[]): string {
+  const path = findProgram(program);
+  if (path !== undefined) return path;
+  const help = `On Debian: apt-get install ${packages.join(' ')}`;
+  throw new GuardError('unavailable', `${program} is not installed, or not in PATH. ${help}`);
 }
 
 /** Runs a program that works in a folder on the records: if this process is killed, both go with it. */

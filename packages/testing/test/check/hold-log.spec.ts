@@ -46,6 +46,14 @@ describe('findOverlaps', () => {
     expect(findOverlaps(log('1 A enter 1', '2 A lost', '3 A enter 2', '4 A held'))).toEqual([]);
   });
 
+  it('finds a belief after the release, also of one that slept [S1]', () => {
+    expect(findOverlaps(log('1 A enter 1', '2 A exit', '3 A held'))).toEqual([
+      'k: A says "held" at 3 ms after it said "exit"',
+    ]);
+    expect(findOverlaps(log('1 A enter 1', '2 A exit', '3 A paused', '4 A held'))).toHaveLength(1);
+    expect(findOverlaps(log('1 A enter 1', '2 A exit', '3 A enter 2', '4 A held'))).toEqual([]);
+  });
+
   it('keeps keys apart, and puts logs of several processes in time', () => {
     const other = log('2 B enter 1').map((event) => ({ ...event, key: 'other' }));
     expect(findOverlaps([...log('1 A enter 1', '5 A exit'), ...other])).toEqual([]);

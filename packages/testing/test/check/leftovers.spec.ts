@@ -40,6 +40,9 @@ describe('findLeftovers', () => {
     [{ keys: ['held'] }, 'query.keys must be given with query.locks'],
     [{ locks: {}, keys: [] }, 'query.locks must be a LockBackend'],
     [{ state, locks, keys: 'held' }, 'query.keys must be an array'],
+    [{ locks, keys: [] }, 'query.keys must name at least one lock'],
+    [{ locks, keys: ['held', undefined] }, 'query.keys[1] must be a text'],
+    [{ state, prefix: 1 }, 'query.prefix must be a text'],
     [{ prefix: 'p/' }, 'query.prefix must be given with query.state'],
     [{ clock: {} }, 'query.clock must be a VirtualClock'],
   ])('does not pass for an answer what it did not look at: %j', async (query, message) => {

@@ -54,6 +54,36 @@ describe('A shared hold log', () => {
     },
   );
 
+  it.each([
+    { type: 'enter', token: 'x' },
+    { type: 'enter', token: 7 },
+    { type: 'enter' },
+    { type: 'helt' },
+    { type: 'held', key: 7 },
+    { type: 'held', holder: null },
+    { pid: '10', type: 'held' },
+  ])('says which line was never written by a hold log: %j', (rest) => {
+    line(1, 10, { type: 'enter', token: '1' });
+    line(2, 10, rest);
+    expect(() => log.problems()).toThrow(GuardError);
+    expect(() => log.problems()).toThrow(`line 2 of the hold log ${log.file} is torn, or no line`);
+  });
+
+  it('finds a belief of one process after its release [S1]', () => {
+    line(1, 10, { type: 'enter', token: '1' });
+    line(2, 10, { type: 'exit' });
+    line(3, 10, { type: 'held' });
+    expect(log.problems()).toEqual(['k: worker says "held" at 3 ms after it said "exit"']);
+  });
+
+  it('does not pass for an answer what nobody wrote', () => {
+    expect(log.events()).toEqual([]);
+    expect(() => log.problems()).toThrow(`nobody wrote to the hold log ${log.file}`);
+    expect(() => new SharedHoldLog(join(folder, 'typo', 'log'))).toThrow(
+      /must stand in a folder that exists/,
+    );
+  });
+
   it('refuses a grant without a token', () => {
     expect(() => log.enter('A', { key: 'k' } as never)).toThrow(/lock\.token must be a bigint/);
   });

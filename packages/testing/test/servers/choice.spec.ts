@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { failureOf, secretsIn, startWorker, until } from '@guard/testing';
 import { startEtcd, startMariadb, startPostgres, startRedis, type TestServer } from '@guard/testing/servers';
+import { templatesFolder } from '../../src/servers/reap.js';
+import { prepareData } from '../../src/servers/template.js';
 import { redisCommand } from '../../src/servers/wire.js';
 import { descendants, lives } from './support/describe-server.js';
 import { Machine } from './support/machine.js';
@@ -50,6 +52,20 @@ describe('A server from the environment', () => {
     await expect(startRedis()).rejects.toThrow(
       /^\[invalid-argument\] GUARD_REDIS_URL must hold addresses like redis:\/\/host:port$/,
     );
+  });
+
+  it.each([
+    ['GUARD_POSTGRES_URL', 'postgres://u:s3%zz@127.0.0.1:1/db', 'password', () => startPostgres()],
+    ['GUARD_POSTGRES_URL', 'postgres://u:s3cret@127.0.0.1:1/d%', 'database', () => startPostgres()],
+    ['GUARD_MARIADB_URL', 'mariadb://%ff:s3cret@127.0.0.1:1/db', 'user', () => startMariadb()],
+    ['GUARD_REDIS_URL', 'redis://u:s3%zz@127.0.0.1:1', 'password', () => startRedis()],
+  ])('is an error where the login in %s cannot be read, which does not show it', async (...given) => {
+    const [variable, address, part, start] = given;
+    process.env[variable] = address;
+    const error = await failureOf(start());
+    expect(error.code).toBe('invalid-argument');
+    expect(error.message).toContain(`${variable} holds an address whose ${part} cannot be read`);
+    expect(secretsIn(error, ['s3%zz', 's3cret', '%ff', 'd%'])).toEqual([]);
   });
 
   it('is an error where it speaks TLS, which would be a plain question to it', async () => {
@@ -137,6 +153,27 @@ describe('A server that nothing can start', () => {
   it('is an error where GUARD_TEST_SERVERS is neither docker nor unset', async () => {
     process.env['GUARD_TEST_SERVERS'] = 'podman';
     await expect(startRedis()).rejects.toThrow('GUARD_TEST_SERVERS may be "docker" or unset, got "podman"');
+  });
+
+  it.each([
+    ['of a program that makes its data', ['guard-no-such-program'], 'guard-no-such-program', 'postgresql'],
+    ['of the program that copies it', [], 'cp', 'coreutils'],
+  ])('names the package %s, where that is not to be found', async (_what, programs, missing, wanted) => {
+    const machine = new Machine();
+    process.env['PATH'] = '';
+    const prepare = () => programs.map((program) => ({ program, args: [] }));
+    const recipe = { kind: 'postgres', program: 'x', packages: ['postgresql'], prepare } as never;
+    try {
+      const error = await failureOf(prepareData(recipe, 'none', machine.tmp, {}));
+      expect(error.code).toBe('unavailable');
+      expect(error.message).toContain(
+        `${missing} is not installed, or not in PATH. On Debian: apt-get install ${wanted}`,
+      );
+    } finally {
+      machine.remove();
+      const made = readdirSync(templatesFolder()).filter((name) => name.startsWith('postgres-none-'));
+      for (const name of made) rmSync(join(templatesFolder(), name), { recursive: true });
+    }
   });
 
   it('names the packages that npm test installs', () => {
