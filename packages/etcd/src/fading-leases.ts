@@ -3,7 +3,7 @@
  * is to last as long, and is left to its end. So a burst of writes costs one lease.
  */
 import type { Clock } from '@guard/core';
-import type { EtcdConnection } from './connection.js';
+import { isLeaseGone, type EtcdConnection } from './connection.js';
 
 interface Granted {
   readonly lease: string;
@@ -38,6 +38,11 @@ export class FadingLeases {
     return (await granting).lease;
   }
 
+  /** Grants new ones from now on. */
+  forget(): void {
+    this.granted.clear();
+  }
+
   private async grant(seconds: number): Promise<Granted> {
     const sentMs = this.clock.now().monoMs;
     const { ID } = await this.connection.grant(seconds);
@@ -61,9 +66,30 @@ export class Tombstones {
     this.leases = new FadingLeases(connection, clock, SHARED_MS);
   }
 
+  forget(): void {
+    this.leases.forget();
+  }
+
   /** A lease for so long, and when the tombstone ends, as a text that compares like the time. */
   async lease(ms: number): Promise<{ readonly lease: string; readonly endsAt: string }> {
     const endsAt = String(Math.ceil(this.clock.now().wallMs + ms)).padStart(16, '0');
     return { lease: await this.leases.lease(ms), endsAt };
+  }
+}
+
+/**
+ * Sends what names such leases. Where somebody ended one of them, nothing of it was carried out: it is sent once more,
+ * under new ones.
+ */
+export async function underLiveLeases<T>(
+  leases: readonly { forget(): void }[],
+  send: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await send();
+  } catch (cause) {
+    if (!isLeaseGone(cause)) throw cause;
+    for (const each of leases) each.forget();
+    return send();
   }
 }

@@ -53,7 +53,8 @@ export class KeepAlive {
     this.closed = true;
     const { opening } = this;
     this.drop(opening, new Error('the adapter was closed'));
-    void opening?.then((stream) => stream.end()).catch(() => undefined);
+    // A connection without a network would never finish an orderly end, and keep the process alive for it (L5).
+    void opening?.then((stream) => stream.cancel()).catch(() => undefined);
   }
 
   private async send(lease: string, silenceMs: number): Promise<ILeaseKeepAliveResponse> {

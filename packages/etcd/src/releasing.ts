@@ -8,7 +8,7 @@ import type { Own } from './claims.js';
 import { readValue } from './lock-value.js';
 import { entomb, isOwn, letGo } from './statements/release.js';
 import { apart, found, oldest, together, type Answer, type Step } from './statements/txn.js';
-import type { Tombstones } from './fading-leases.js';
+import { underLiveLeases, type Tombstones } from './fading-leases.js';
 
 /** One operation, and the steps it takes. */
 interface Leaving {
@@ -26,7 +26,11 @@ export class Releasing {
     private readonly tombstones: Tombstones,
   ) {}
 
-  async run(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
+  run(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
+    return underLiveLeases([this.tombstones], () => this.send(releases));
+  }
+
+  private async send(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     const leaving =
       this.prepareNow(releases) ?? (await Promise.all(releases.map((release) => this.prepare(release))));
     const steps = leaving.flatMap((one) => one.steps);

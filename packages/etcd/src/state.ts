@@ -18,7 +18,7 @@ import {
 } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
 import { checkEtcdOptions, EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
-import { FadingLeases } from './fading-leases.js';
+import { FadingLeases, underLiveLeases } from './fading-leases.js';
 import { StateWatch } from './state-watch.js';
 import { tokenOf, valueOf } from './state-value.js';
 import { FOREVER, stagesOf, writeStep, type WriteParts } from './statements/state-write.js';
@@ -106,7 +106,10 @@ class EtcdState implements StateStore {
 
   async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
     const answers: WriteAnswer[] = [];
-    for (const chunk of chunksOf(writes)) answers.push(...(await this.writeChunk(chunk)));
+    const leases = [this.ttls, this.fences];
+    for (const chunk of chunksOf(writes)) {
+      answers.push(...(await underLiveLeases(leases, () => this.writeChunk(chunk))));
+    }
     return answers;
   }
 

@@ -1,8 +1,9 @@
 /** Programs that are done while streams to etcd are open: real processes, which have to end by themselves. */
 import { join } from 'node:path';
 import { systemRandom } from '@guard/core';
-import { startWorker } from '@guard/testing';
+import { startTcpProxy, startWorker } from '@guard/testing';
 import { server, stopServer } from './support/place.js';
+import type { CloseInput } from './workers/close-and-end.js';
 import type { IdleInput } from './workers/idle-and-end.js';
 
 afterAll(stopServer);
@@ -27,3 +28,19 @@ describe.each<IdleInput['leaves']>(['a watch', 'an inbox and keep-alives'])(
     });
   },
 );
+
+it('[L5] A program that is shut down while its network is gone ends all the same', async () => {
+  const [url = ''] = (await server()).urls;
+  const { hostname, port } = new URL(url);
+  await using proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
+  const input: CloseInput = { url: `http://127.0.0.1:${proxy.port}`, namespace: `t-${systemRandom.id()}` };
+  const worker = startWorker(join(__dirname, 'workers/close-and-end.ts'), { input, exitWithinMs: 5_000 });
+  try {
+    expect(await worker.next()).toBe('holds');
+    proxy.cut();
+    worker.tell('close');
+    await worker.finish();
+  } finally {
+    await worker.close().catch(() => undefined);
+  }
+});

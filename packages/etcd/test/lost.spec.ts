@@ -49,6 +49,45 @@ describe('A lock is told to be lost', () => {
   });
 });
 
+describe('A lease that is not kept alive', () => {
+  it('[S4] of tombstones may be revoked by hand: the next claim that is given up leaves its own under a new one', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const [holder, other] = [stage.process(urls), stage.process(urls)];
+    const lock = await holder.guard.acquire('k', { ttl: '20s' });
+    const giveUp = async (): Promise<void> => {
+      const giving = new AbortController();
+      const asked = failureOf(other.guard.acquire('k', { ttl: '10s', wait: '5s', signal: giving.signal }));
+      await new Promise((resolve) => setImmediate(resolve));
+      giving.abort();
+      await asked;
+    };
+    const tombstones = async (): Promise<string[]> => {
+      const { kvs } = await other.client.getAll().prefix('guard/t/').exec();
+      return kvs.map(({ lease }) => lease);
+    };
+    await until('a tombstone', async () => (await giveUp(), (await tombstones()).length > 0), 10_000);
+    for (const ID of new Set(await tombstones())) await other.client.leaseClient.leaseRevoke({ ID });
+    expect(await tombstones()).toEqual([]);
+    await until('a new tombstone', async () => (await giveUp(), (await tombstones()).length > 0), 10_000);
+    expect(await other.guard.tryAcquire('k')).toBeNull();
+    expect(await lock.release()).toBe('released');
+  });
+
+  it('of entries with a ttl may be revoked by hand: the next entry stands under a new one', async () => {
+    await using stage = new Stage();
+    const { guard, client } = stage.process((await server()).urls);
+    await guard.state.set('first', 1, { ttl: '1m' });
+    const [entry] = (await client.getAll().prefix('guard/s/').exec()).kvs.filter(
+      ({ lease }) => lease !== '0',
+    );
+    await client.leaseClient.leaseRevoke({ ID: entry!.lease });
+    expect(await guard.state.get('first')).toBeNull();
+    await guard.state.set('second', 2, { ttl: '1m' });
+    expect((await guard.state.get('second'))?.value).toBe(2);
+  });
+});
+
 describe('A process that is gone', () => {
   it('[L2] with a ticket that was handed the lock holds up the next one for its ticket’s life only', async () => {
     await using stage = new Stage();

@@ -52,3 +52,8 @@ function fromText(text: string): number | undefined {
 export function marginMs(ttlMs: number): number {
   return Math.max(Math.ceil(ttlMs * 0.02), 50);
 }
+
+/** The ttl of a lease that is believed for so long: the ttl less its margin. */
+export function ttlBelieved(trustMs: number): number {
+  return trustMs + Math.max(Math.ceil((trustMs * 0.02) / 0.98), 50);
+}

@@ -229,6 +229,22 @@ describe('a release', () => {
     expect((await process().guard.inspect('a')).held).toBe(false);
   });
 
+  it('of a lock that was extended is repeated as long as that lease lasts, and says released', async () => {
+    const { clock, process } = stage();
+    const { guard, net } = process();
+    const lock = await guard.acquire('a', { ttl: '1s' });
+    await clock.runUntil(lock.extend('20s'));
+    await clock.advance(2_000);
+    net.down();
+    const released = watch(lock.release());
+    await clock.advance(500);
+    expect(released.settled).toBe(false);
+    net.heal();
+    await clock.advance(1_000);
+    expect(released.value).toBe('released');
+    expect(await process().guard.tryAcquire('a')).not.toBeNull();
+  });
+
   it('[S3] of a lock that was lost touches nobody else', async () => {
     const { clock, process } = stage();
     const [a, b] = [process(), process()];

@@ -6,6 +6,7 @@ import type { ReleaseResult } from '../../api/lock.js';
 import { backoffMs } from '../../machine/backoff.js';
 import { leaseStep, type LeaseEvent, type LeaseState, type Trust } from '../../machine/lease.js';
 import type { Failed, LeaseRef, ReleaseAnswer } from '../../port/lock-backend.js';
+import { ttlBelieved } from '../../value/duration.js';
 import type { Instant } from '../../value/instant.js';
 import type { Landing } from '../flight/coalescer.js';
 import { Bag } from './bag.js';
@@ -98,7 +99,8 @@ export class ReleaseTask implements Due, OpenRelease {
     trust: Trust,
     now: Instant,
   ) {
-    this.overMonoMs = trust.sentAt.monoMs + lease.ttlMs;
+    // It may have been extended beyond the ttl that it was asked for with.
+    this.overMonoMs = trust.sentAt.monoMs + Math.max(lease.ttlMs, ttlBelieved(trust.trustMs));
     this.callerMonoMs = now.monoMs + CALLER_WAITS_MS;
   }
 

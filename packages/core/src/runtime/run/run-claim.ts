@@ -12,6 +12,17 @@ import type { RunPolicy } from './run-task.js';
 /** For so long what was found out about a line is taken to be true. */
 const JUDGED_MS = 1_000;
 
+/** However long calls may wait: a sweep comes again. */
+const LONGEST_SWEEP_WAIT_MS = 60_000;
+
+/**
+ * How long a sweep waits for the lock of a run that it found. Longer than calls and occurrences of the task do: whoever
+ * stands before it in the lock's queue is then served or gone before it gives up, so it has its turn.
+ */
+export function sweepWaitMs({ sweepIntervalMs }: RunHost, { waitMs }: RunPolicy): number {
+  return sweepIntervalMs + Math.min(waitMs, LONGEST_SWEEP_WAIT_MS);
+}
+
 /** What is asked for. */
 export interface RunClaim {
   readonly run: Pick<RunRecord, 'task' | 'key' | 'keyed'>;

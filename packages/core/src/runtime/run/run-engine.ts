@@ -16,7 +16,7 @@ import { enter } from './run-entry.js';
 import type { Entry, EntryTerms } from './run-entry-terms.js';
 import { type Finish, finishAttempt } from './run-finish.js';
 import { identify } from './run-identity.js';
-import { claimToBegin } from './run-claim.js';
+import { claimToBegin, sweepWaitMs } from './run-claim.js';
 import { emit, type RunHost, workerUnder } from './run-host.js';
 import type { RunWork, TaskDefinition, Wish } from './run-task.js';
 
@@ -273,7 +273,7 @@ export class RunEngine {
     return {
       run: given.run,
       policy,
-      waitMs: this.host.sweepIntervalMs,
+      waitMs: sweepWaitMs(this.host, policy),
       given,
       sweeping: true,
       canGoOn: true,

@@ -8,7 +8,7 @@ import type { Schedule } from '../../machine/schedule.js';
 import { type Foreseen, foreseen, isUnbegun, passedInLine } from '../../machine/waiting.js';
 import type { Clock } from '../../port/clock.js';
 import { recordedOf } from './recorded.js';
-import { claimOf } from './run-claim.js';
+import { claimOf, sweepWaitMs } from './run-claim.js';
 import type { RunEngine } from './run-engine.js';
 import { emit, type RunHost } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
@@ -69,8 +69,9 @@ export async function withWaiting(
 async function passedOver(host: RunHost, { line, task, isCut }: Line): Promise<readonly StoredRun[]> {
   const [first] = await judged(host, task, line);
   if (first === undefined) return line;
-  const { book, stopSignal, sweepIntervalMs: waitMs } = host;
-  const outcome = await claimOf(host, { run: first.run, policy: task.policy, waitMs });
+  const { book, stopSignal } = host;
+  const { policy } = task;
+  const outcome = await claimOf(host, { run: first.run, policy, waitMs: sweepWaitMs(host, policy) });
   if (outcome.status !== 'granted') return [];
   const { lock } = outcome;
   try {
