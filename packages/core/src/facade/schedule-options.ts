@@ -108,8 +108,8 @@ function catchUpOf(catchUp: CatchUp | undefined): CatchUpPolicy {
     throw invalidArgument('catchUp', catchUp, `must be 'none', 'latest' or { all: { max, within } }`);
   checkOptions('catchUp', catchUp, ['all']);
   checkOptions('catchUp.all', catchUp.all, ['max', 'within']);
-  const { max, within = Infinity } = (catchUp.all as typeof catchUp.all | undefined) ?? { max: NaN };
-  if (!Number.isInteger(max) || max < 1 || max > MAX_CAUGHT_UP)
+  const { max, within = Infinity } = (catchUp.all ?? {}) as Partial<typeof catchUp.all>;
+  if (max === undefined || !Number.isInteger(max) || max < 1 || max > MAX_CAUGHT_UP)
     throw invalidArgument('catchUp.all.max', max, `must be a whole number from 1 to ${MAX_CAUGHT_UP}`);
   return { mode: 'all', max, withinMs: parseDuration('catchUp.all.within', within, { infinite: true }) };
 }

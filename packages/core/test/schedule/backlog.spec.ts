@@ -25,6 +25,26 @@ test('[V6] what was missed runs one after another, oldest first, on however many
   expect(stage.told('alarm')).toEqual([]);
 });
 
+test.each([
+  { workMs: 1_300, wait: '5s' },
+  { workMs: 1_050, wait: '5s' },
+  { workMs: 1_300, wait: undefined },
+])(
+  '[V6] what was missed has its turn although work of $workMs ms (wait $wait) takes longer than the period of 1 s',
+  async ({ workMs, wait }) => {
+    const options = { every: '1s', catchUp: { all: { max: 10 } }, ...(wait && { wait }) } as const;
+    const work = (): unknown => sleep(stage.clock, workMs);
+    const first = await stage.node(options, { work });
+    await stage.clock.runUntil(first.guard.close());
+    await stage.clock.advance(200_500);
+    for (const start of [true, true]) await stage.node(options, { work, start });
+    await stage.clock.advance(90_000);
+    const chosen = range(191, 200, 1).map((s) => new Date(START_MS + s * 1_000).toISOString());
+    for (const key of chosen)
+      expect([key, (await stage.record('t', key))?.state]).toEqual([key, 'completed']);
+  },
+);
+
 describe('[V6] 200 ticks of 250 ms are missed, and the lock is held by somebody when two nodes start', () => {
   const options = { every: '250ms', catchUp: { all: { max: 10 } }, wait: '5s' } as const;
 
