@@ -2,7 +2,8 @@
 // Only what needs no native module: the binding of SQLite is built for one version, and building it for each would take
 // longer than everything else here. What needs servers, the simulator's seeds and the hours of outages that schedules
 // live through on a virtual clock run under one version, by `npm test`.
-// `--prepare` brings the versions and runs nothing.
+// `--prepare` brings the versions and runs nothing; whatever else is asked for is refused before anything begins.
+import { parseArgs } from 'node:util';
 import { runJest } from './lib/jest.mjs';
 import { allInLanes } from './lib/lanes.mjs';
 import { provideNodes } from './lib/nodes.mjs';
@@ -15,11 +16,19 @@ const TESTS = [
   ...['check', 'clock', 'contract', 'fault', 'process'].map((part) => `packages/testing/test/${part}/`),
 ];
 
+const { prepare } = optionsOrEnd();
 const nodes = await provideNodes();
-const tested = process.argv.includes('--prepare')
-  ? nodes !== null
-  : nodes !== null && (await allInLanes(nodes, test));
+const tested = nodes !== null && (prepare || (await allInLanes(nodes, test)));
 process.exitCode = tested ? 0 : 1;
+
+function optionsOrEnd() {
+  try {
+    return parseArgs({ options: { prepare: { type: 'boolean', default: false } } }).values;
+  } catch (error) {
+    console.error(`${error.message}\n\nnpm run test:nodes [-- --prepare]`);
+    process.exit(2);
+  }
+}
 
 async function test({ version, program }) {
   const startedAt = performance.now();

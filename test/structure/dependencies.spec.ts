@@ -1,10 +1,20 @@
-import { filesUnder, manifest, packageNames, type Manifest } from './support/source.js';
+import { dirname } from 'node:path';
+import { filesUnder, manifest, type Manifest } from './support/source.js';
 
 const page = filesUnder('docs', 'dependencies.md').find(({ path }) => path === 'docs/dependencies.md');
 const rows = [...(page?.text ?? '').matchAll(/^\| `([^`]+)`\s*\|(.*)$/gm)];
 const explained = rows.map((row) => row[1]);
 
+/** Projects of their own, which have a section of that page. */
+const APART = ['benchmarks/peers', 'test/nodes'];
+
 describe('dependencies', () => {
+  it('are looked for wherever npm installs something', () => {
+    const looked = ['.', 'benchmarks', 'packages/core', 'examples/cron-cluster', 'test/consumers/nest12-esm'];
+    expect(folders()).toEqual(expect.arrayContaining(looked));
+    for (const folder of APART) expect(page?.text).toContain(`\`${folder}\``);
+  });
+
   it('are each explained in docs/dependencies.md', () => {
     const missing = [...dependencies()].filter(([name]) => !explained.includes(name));
     expect(
@@ -46,9 +56,16 @@ function namesIn(fields: Partial<Manifest>): string[] {
 /** Every dependency from outside this repository, with the first folder that names it. */
 function dependencies(): Map<string, string> {
   const found = new Map<string, string>();
-  const folders = ['.', 'benchmarks', ...packageNames().map((name) => `packages/${name}`)];
-  for (const folder of folders) {
+  for (const folder of folders()) {
     for (const name of namesIn(manifest(folder))) if (!found.has(name)) found.set(name, folder);
   }
   return found;
+}
+
+/** Every folder with a manifest. */
+function folders(): string[] {
+  const found = ['packages', 'examples', 'benchmarks', 'test']
+    .flatMap((folder) => filesUnder(folder, 'package.json'))
+    .map(({ path }) => dirname(path));
+  return ['.', ...found.filter((folder) => !APART.includes(folder))];
 }

@@ -52,6 +52,22 @@ describe('determinism', () => {
     'process.uptime()',
     'crypto.randomUUID()',
     "import { randomUUID } from 'node:crypto';",
+    "import { exit } from 'node:process';",
+    "import { stdout as out } from 'process';",
+    "import node from 'node:process';",
+    "import * as node from 'node:process';",
+    "import { randomFillSync } from 'node:crypto';",
+    'crypto.randomFillSync(bytes)',
+    'crypto.randomInt(3)',
+    'global.setTimeout(f, 1)',
+    'globalThis!.setTimeout(f, 1)',
+    '(globalThis as Globals).setTimeout(f, 1)',
+    'Math!.random()',
+    '(Math).random()',
+    "globalThis['Math'].random()",
+    'const M = Math!;',
+    'const { random } = Math!;',
+    'const timers = { start: setTimeout };',
   ])('sees %s', (text) => expect(impurities(sample(text))).toHaveLength(1));
 
   it.each([
@@ -63,6 +79,9 @@ describe('determinism', () => {
     'const process = start();',
     'xs.map(Math.floor)',
     'const { pid } = process;',
+    "import process from 'node:process';",
+    "import { pid } from 'node:process';",
+    'const own = { setTimeout: start };',
     '// Date.now()',
     'const text = "console.log"',
   ])('accepts %s', (text) => expect(impurities(sample(text))).toEqual([]));

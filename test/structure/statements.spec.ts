@@ -98,6 +98,21 @@ describe('statements', () => {
     'db.query({ text: `x = ${key}` })',
     'function by(key: string) { return `x = ${key}`; } db.query(by(key))',
     "builder.where(`k = '${key}'`)",
+    "builder.where(() => `k = '${key}'`)",
+    "builder.set({ v: () => `v || '${key}'` })",
+    "builder.set({ v() { return 'v || ' + key; } })",
+    "builder.values([{ k: 1, v: () => 'v || ' + key }])",
+    "builder.select(`max('${key}')`)",
+    "builder.select(['k', `max('${key}')`])",
+    "builder.leftJoin('t', 't', `t.k = '${key}'`)",
+    "builder.leftJoinAndSelect('t', 't', 't.k = ' + key)",
+    "repository.find({ where: { k: Raw((alias) => `${alias} = '${key}'`) } })",
+    "client.script('LOAD', `return ${key}`)",
+    "client.call('SCRIPT', 'LOAD', `return ${key}`)",
+    "client.sendCommand(['FUNCTION', 'LOAD', 'return ' + key])",
+    'client.scriptLoad(`return ${key}`)',
+    "client.defineCommand('x', { lua: `return ${key}` })",
+    'defineScript({ NUMBER_OF_KEYS: 1, SCRIPT: `return ${key}` })',
   ])('sees %s in a call', (text) => expect(patchedCalls(sample(text))).toHaveLength(1));
 
   it.each([
@@ -111,6 +126,11 @@ describe('statements', () => {
     'db.query(sent.statement, sent.parameters)',
     "import { read } from './statements/read.js'; db.query(read(tables), [key])",
     "builder.where('k = :key', { key })",
+    "builder.where('k = :key', { key: `${first}/${second}` })",
+    "builder.set({ v: () => 'v + 1', text: `${first}/${second}` })",
+    'queues.set(`${first}/${second}`, () => `${first}`)',
+    "client.script('LOAD', script.text)",
+    "client.defineCommand('x', { lua: SCRIPT })",
     "const text = many ? 'SELECT 1' : 'SELECT 2'; db.query(text)",
   ])('accepts %s in a call', (text) => expect(patchedCalls(sample(text))).toEqual([]));
 

@@ -24,6 +24,8 @@ describe('tests', () => {
   it.each([
     'await sleep(Math.random() * 3);',
     "Math['random']()",
+    'Math!.random()',
+    'crypto.randomFillSync(bytes)',
     'const { random } = Math;',
     'const M = Math;',
     "import { randomInt } from 'node:crypto';",
@@ -44,6 +46,19 @@ describe('tests', () => {
     "xit('x', f)",
     "it.skip.each([1])('x', f)",
     "it['skip']('x', f)",
+    "xit.each([1])('x', f)",
+    "xdescribe.each([1])('x', f)",
+    "fit.each`a`('x', f)",
+    "fdescribe.only('x', f)",
+    "globalThis.it.skip('x', f)",
+    "globalThis.xit('x', f)",
+    "global.describe.only('x', f)",
+    "(it).skip('x', f)",
+    "if (process.env.X) it('x', f);",
+    "if (server) { describe('x', () => { g(); }); }",
+    "if (server) g(); else test.each([1])('x', f);",
+    "server && it('x', f);",
+    "server ? it('x', f) : g();",
     'const { skip } = it;',
     'const { skip: later } = test;',
     'const maybe = process.env.X ? it : it.skip;',
@@ -58,12 +73,20 @@ describe('tests', () => {
     "test.each([1])('x', async () => { await call(); })",
     "it('x', () => { expect(true); })",
     "it('x', () => { expect.assertions(0); })",
+    "const body = () => {}; it('x', body)",
+    "function body() {} it.each([1])('x', body, 5)",
+    "it('x', () => { if (server) expect(1).toBe(1); })",
+    "it('x', () => { if (server) { expect(1).toBe(1); } else { call(); } })",
   ])('sees that %s is idle', (text) => expect(idleTests(sample(text))).toHaveLength(1));
 
   it.each([
     "it('x', () => expect(1).toBe(1))",
     "function holds() { expect(1).toBe(1); } it('x', () => { holds(); })",
     "it('x', async () => { await expectLost(lock); })",
+    "const body = () => expect(1).toBe(1); it('x', body)",
+    "import { body } from './support/body.js'; it('x', body)",
+    "it('x', () => { if (server) expect(1).toBe(1); else expect(1).toBe(2); })",
+    "it('x', () => { if (server) expect(1).toBe(1); expect(2).toBe(2); })",
   ])('sees that %s is not', (text) => expect(idleTests(sample(text))).toEqual([]));
 
   it('sees a test that ends before it expects anything', () => {

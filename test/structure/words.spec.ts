@@ -5,6 +5,11 @@ const FORBIDDEN: readonly { pattern: RegExp; because: string }[] = [
   { pattern: /\b(TODO|FIXME|XXX)\b/, because: 'do it, or write an issue' },
   { pattern: /@ts-ignore/, because: 'use @ts-expect-error with a reason, or fix the type' },
   { pattern: /not implemented/i, because: 'leave out what does not exist' },
+  {
+    pattern: /(?<![\w.])\/(home|Users)\/[a-z]|[A-Z]:\\+Users\\/i,
+    because:
+      'it is there on one machine only; write a path from the root of the repository, or a temporary one',
+  },
 ];
 
 describe('words', () => {
@@ -14,6 +19,15 @@ describe('words', () => {
     const others = files.filter(({ path }) => path !== 'test/structure/words.spec.ts');
     expect(others.flatMap(forbiddenWords)).toEqual([]);
   });
+
+  it.each(["'/home/alice/guard/x.ts'", "'/Users/alice/x'", String.raw`'C:\\Users\\alice'`])(
+    'sees %s',
+    (text) => expect(forbiddenWords({ path: 'sample.ts', text })).toHaveLength(1),
+  );
+
+  it.each(["'https://x.org/home/alice'", "'../home/alice'"])('accepts %s', (text) =>
+    expect(forbiddenWords({ path: 'sample.ts', text })).toEqual([]),
+  );
 
   it.each(['// TODO later', '// FIXME', '// XXX', '// @ts-ignore', "throw new Error('Not implemented')"])(
     'sees %s',

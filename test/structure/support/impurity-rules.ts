@@ -3,6 +3,7 @@
  * forbids, and answers with every mention in one file.
  */
 import ts from 'typescript';
+import { nameOf } from './fixed-texts.js';
 import { everyNode, where } from './source.js';
 
 interface Forbidden {
@@ -19,9 +20,12 @@ interface Forbidden {
 const LIBRARY: Forbidden = {
   names: [
     ...['console', 'performance', 'setTimeout', 'setInterval', 'setImmediate'],
-    ...['hrtime', 'randomUUID', 'randomBytes', 'randomInt'],
+    ...['hrtime', 'randomUUID', 'randomBytes', 'randomInt', 'randomFill', 'randomFillSync'],
   ],
-  members: ['hrtime', 'randomUUID', 'randomBytes', 'getRandomValues'],
+  members: [
+    ...['hrtime', 'randomUUID', 'randomBytes', 'randomInt', 'randomFill', 'randomFillSync'],
+    'getRandomValues',
+  ],
   of: new Map([
     ['Date', ['now']],
     ['Math', ['random']],
@@ -33,14 +37,17 @@ const LIBRARY: Forbidden = {
 
 /** Ids may differ from run to run: they name what no other run may meet. */
 const CHANCE: Forbidden = {
-  names: ['randomBytes', 'randomInt'],
-  members: ['randomBytes', 'randomInt', 'getRandomValues'],
+  names: ['randomBytes', 'randomInt', 'randomFill', 'randomFillSync'],
+  members: ['randomBytes', 'randomInt', 'randomFill', 'randomFillSync', 'getRandomValues'],
   of: new Map([
     ['Math', ['random']],
     ['systemRandom', ['fraction']],
   ]),
   dates: false,
 };
+
+/** Names of the object that has all others. */
+const GLOBAL = ['globalThis', 'global'];
 
 /** Whatever a library may not read or do by itself. */
 export function impurities(file: ts.SourceFile): string[] {
@@ -71,20 +78,40 @@ function isMention(node: ts.Node, forbidden: Forbidden): boolean {
   if (forbidden.dates && node.text === 'Date') return !isPure(node.parent);
   if (forbidden.of.has(node.text) && isAlias(node)) return true;
   if (ts.isBindingElement(node.parent) && isTakenOut(node, node.parent, forbidden)) return true;
+  if (isImported(node, forbidden)) return true;
   return forbidden.names.includes(node.text);
 }
 
 /** `const other = Math`: what is taken from it under that name is not seen. */
 function isAlias(node: ts.Identifier): boolean {
+  let whole: ts.Node = node;
+  while (
+    ts.isNonNullExpression(whole.parent) ||
+    ts.isParenthesizedExpression(whole.parent) ||
+    ts.isAsExpression(whole.parent)
+  )
+    whole = whole.parent;
+  const { parent } = whole;
+  return ts.isVariableDeclaration(parent) && parent.initializer === whole && ts.isIdentifier(parent.name);
+}
+
+/** `import { exit } from 'node:process'`, and that module under another name than its own. */
+function isImported(node: ts.Identifier, forbidden: Forbidden): boolean {
   const { parent } = node;
-  return ts.isVariableDeclaration(parent) && parent.initializer === node && ts.isIdentifier(parent.name);
+  const declaration = ts.findAncestor(parent, ts.isImportDeclaration);
+  if (declaration === undefined || !ts.isStringLiteral(declaration.moduleSpecifier)) return false;
+  const members = forbidden.of.get(declaration.moduleSpecifier.text.replace(/^node:/, ''));
+  if (members === undefined) return false;
+  if (ts.isImportSpecifier(parent))
+    return (parent.propertyName ?? parent.name) === node && members.includes(node.text);
+  return (ts.isImportClause(parent) || ts.isNamespaceImport(parent)) && !forbidden.of.has(node.text);
 }
 
 /** `const { random } = Math`. */
 function isTakenOut(name: ts.Identifier, element: ts.BindingElement, forbidden: Forbidden): boolean {
   const declaration = element.parent.parent;
   if ((element.propertyName ?? element.name) !== name || !ts.isVariableDeclaration(declaration)) return false;
-  const of = declaration.initializer?.getText().split('.').at(-1) ?? '';
+  const of = (declaration.initializer && nameOf(declaration.initializer)) ?? '';
   // Each mention of a date is looked at by itself.
   return of !== 'Date' && forbidden.of.get(of)?.includes(name.text) === true;
 }
@@ -94,11 +121,11 @@ function isForbiddenMember(name: ts.Identifier | ts.StringLiteralLike, forbidden
   const { names, members, of: owners, dates } = forbidden;
   if (members.includes(name.text)) return true;
   const { expression } = name.parent as ts.PropertyAccessExpression | ts.ElementAccessExpression;
-  const of = expression.getText().split('.').at(-1) ?? '';
+  const of = nameOf(expression) ?? '';
   return (
     owners.get(of)?.includes(name.text) === true ||
-    (of === 'globalThis' && names.includes(name.text)) ||
-    (of === 'globalThis' && dates && ts.isStringLiteralLike(name) && name.text === 'Date')
+    (GLOBAL.includes(of) && names.includes(name.text)) ||
+    (GLOBAL.includes(of) && dates && ts.isStringLiteralLike(name) && name.text === 'Date')
   );
 }
 
@@ -112,12 +139,13 @@ function isPure(parent: ts.Node): boolean {
 }
 
 /** A name that a file gives to something of its own, or that it takes from a module, is seen where the module is named. */
-function isDeclared({ parent }: ts.Identifier): boolean {
+function isDeclared(node: ts.Identifier): boolean {
+  const { parent } = node;
   return (
     ts.isPropertySignature(parent) ||
     ts.isMethodSignature(parent) ||
     ts.isMethodDeclaration(parent) ||
-    ts.isPropertyAssignment(parent) ||
+    (ts.isPropertyAssignment(parent) && parent.name === node) ||
     ts.isTypeReferenceNode(parent)
   );
 }

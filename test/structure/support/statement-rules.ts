@@ -17,18 +17,22 @@ import {
 import { everyNode, where } from './source.js';
 
 /** Methods of drivers whose first argument is a statement. */
-const DRIVER_CALLS = ['query', 'execute', 'prepare', 'exec', 'pragma', 'eval'];
-/** Methods of TypeORM's query builders that take a piece of a statement. */
-const BUILDER_CALLS = [
-  'where',
-  'andWhere',
-  'orWhere',
-  'having',
-  'andHaving',
-  'orHaving',
-  'orderBy',
-  'groupBy',
+const DRIVER_CALLS = [
+  ...['query', 'execute', 'prepare', 'exec', 'pragma'],
+  ...['eval', 'evalRo', 'scriptLoad', 'functionLoad'],
 ];
+/** Methods of TypeORM's query builders that take a piece of a statement, and what makes one for its repositories. */
+const BUILDER_CALLS = [
+  ...['where', 'andWhere', 'orWhere', 'having', 'andHaving', 'orHaving'],
+  ...['orderBy', 'addOrderBy', 'groupBy', 'addGroupBy', 'select', 'addSelect', 'distinctOn'],
+  ...['leftJoin', 'leftJoinAndSelect', 'leftJoinAndMapOne', 'leftJoinAndMapMany'],
+  ...['innerJoin', 'innerJoinAndSelect', 'innerJoinAndMapOne', 'innerJoinAndMapMany'],
+  ...['addCommonTableExpression', 'onConflict', 'Raw', 'raw'],
+];
+/** Methods that take values, and pieces of a statement as functions. */
+const WRITER_CALLS = ['set', 'values'];
+/** Properties that hold a script, in what the clients of Redis are told about commands of one's own. */
+const SCRIPT_PROPERTIES = ['lua', 'SCRIPT'];
 const COMMENTS = String.raw`^(?:\s|\(|--[^\n]*\n|/\*[^]*?\*/)*`;
 /** As statements are written here, which need not be whole. */
 const LOUD = new RegExp(
@@ -77,24 +81,60 @@ export function patchedCalls(file: ts.SourceFile): string[] {
     const name = calledName(node);
     // Nobody sees what a computed name is: it counts as a driver's.
     const runs = isComputed(node.expression) || DRIVER_CALLS.includes(name ?? '');
-    const builds = BUILDER_CALLS.includes(name ?? '');
-    if (!(runs && !fixed.isFixed(statement)) && !(builds && fixed.isVisiblyPatched(statement))) return;
-    problems.push(`${where(file, node)}: ${statement.getText(file)}; make it a parameter`);
+    const piece = BUILDER_CALLS.includes(name ?? '')
+      ? node.arguments.map((part) => patchedPiece(part, fixed)).find((part) => part !== undefined)
+      : WRITER_CALLS.includes(name ?? '')
+        ? patchedFunction(node.arguments, fixed)
+        : undefined;
+    const found = runs && !fixed.isFixed(statement) ? statement : piece;
+    if (found === undefined) return;
+    problems.push(`${where(file, node)}: ${found.getText(file)}; make it a parameter`);
   });
   return problems;
 }
 
-/** The script of a command that is written as a list: `['eval', script]`, `client.call('EVAL', script)`. */
+/** A text in which a value stands for all to see. Objects are parameters; other calls are looked at by themselves. */
+function patchedPiece(given: ts.Node, fixed: FixedTexts): ts.Node | undefined {
+  if (ts.isObjectLiteralExpression(given) || ts.isCallExpression(given) || ts.isNewExpression(given))
+    return undefined;
+  if (ts.isExpression(given) && fixed.isVisiblyPatched(given)) return given;
+  return ts.forEachChild(given, (part) => patchedPiece(part, fixed));
+}
+
+/** ``set({ v: () => `v || '${key}'` })``: what a function answers is a piece of the statement. */
+function patchedFunction(given: readonly ts.Node[], fixed: FixedTexts): ts.Node | undefined {
+  const look = (node: ts.Node): ts.Node | undefined => {
+    if (ts.isArrayLiteralExpression(node) || ts.isObjectLiteralExpression(node))
+      return ts.forEachChild(node, look);
+    if (ts.isMethodDeclaration(node)) return node.body && patchedPiece(node.body, fixed);
+    if (!ts.isPropertyAssignment(node)) return undefined;
+    const value = bare(node.initializer);
+    const isFunction = ts.isArrowFunction(value) || ts.isFunctionExpression(value);
+    return isFunction ? patchedPiece(value.body, fixed) : look(value);
+  };
+  for (const part of given) {
+    const found = look(part);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * The script of a command that is written as a list, such as `['eval', script]`, `client.call('EVAL', script)` and
+ * `client.script('LOAD', script)`; and that of a command of one's own.
+ */
 function scriptOf(node: ts.Node): ts.Expression | undefined {
+  if (ts.isPropertyAssignment(node) && SCRIPT_PROPERTIES.includes(node.name.getText()))
+    return node.initializer;
   const parts = ts.isArrayLiteralExpression(node)
     ? node.elements
     : ts.isCallExpression(node)
       ? node.arguments
       : [];
-  const [command, script] = parts;
-  return command !== undefined && ts.isStringLiteralLike(command) && /^eval(_ro)?$/i.test(command.text)
-    ? script
-    : undefined;
+  const command = parts
+    .slice(0, 2)
+    .findIndex((part) => ts.isStringLiteralLike(part) && /^(eval(_ro)?|load)$/i.test(part.text));
+  return command === -1 ? undefined : parts[command + 1];
 }
 
 /** Functions of drivers that are given away, for whoever calls them under another name is not seen. */

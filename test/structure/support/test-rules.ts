@@ -2,6 +2,7 @@
  * Rules about tests: every one runs, and shows something. Each rule answers with what it found in one file.
  */
 import ts from 'typescript';
+import { bare } from './fixed-texts.js';
 import { everyNode, where } from './source.js';
 
 const RUNNERS = ['it', 'test', 'describe'];
@@ -12,7 +13,7 @@ const SHORT_FORMS = ['fit', 'fdescribe', 'xit', 'xtest', 'xdescribe'];
 export function switchedTests(file: ts.SourceFile): string[] {
   const problems: string[] = [];
   everyNode(file, (node) => {
-    const found = switchOf(node);
+    const found = switchOf(node) ?? conditionOf(node);
     if (found === undefined || isReportOfSkips(node)) return;
     problems.push(`${where(file, node)}: ${found}; every test runs, or is deleted`);
   });
@@ -20,8 +21,8 @@ export function switchedTests(file: ts.SourceFile): string[] {
 }
 
 /**
- * Tests in which nothing can fail but by throwing: no `expect` and no waiting for something (which fails in the end),
- * neither in the test, nor in a function of its file; a helper of the tests is taken to expect something.
+ * Tests in which nothing can fail but by throwing: no `expect` outside of an `if`, and no waiting for something (which
+ * fails in the end), neither in the test, nor in a function of its file; a helper of the tests is taken to expect something.
  */
 export function idleTests(file: ts.SourceFile): string[] {
   const asserting = assertingFunctions(file);
@@ -46,7 +47,6 @@ export function earlyEnds(file: ts.SourceFile): string[] {
 }
 
 function switchOf(node: ts.Node): string | undefined {
-  const isRunner = (part: ts.Node): boolean => RUNNERS.includes(part.getText().split('.')[0] ?? '');
   if (ts.isPropertyAccessExpression(node) && SWITCHES.includes(node.name.text) && isRunner(node.expression)) {
     return node.getText();
   }
@@ -55,8 +55,52 @@ function switchOf(node: ts.Node): string | undefined {
     const names = node.name.elements.map(({ propertyName, name }) => (propertyName ?? name).getText());
     if (isRunner(node.initializer) && names.some((name) => SWITCHES.includes(name))) return node.getText();
   }
-  const isShort = ts.isCallExpression(node) && SHORT_FORMS.includes(node.expression.getText());
-  return isShort ? node.expression.getText() : undefined;
+  if (ts.isIdentifier(node) && SHORT_FORMS.includes(node.text) && !isNameOfItsOwn(node)) return node.text;
+  return undefined;
+}
+
+/** `it`, `it.each`, `(it)`, `globalThis.it`. */
+function isRunner(given: ts.Expression): boolean {
+  const part = bare(given);
+  if (ts.isIdentifier(part)) return RUNNERS.includes(part.text);
+  if (!ts.isPropertyAccessExpression(part)) return false;
+  const isGlobal = ['globalThis', 'global'].includes(part.expression.getText());
+  return isGlobal ? RUNNERS.includes(part.name.text) : isRunner(part.expression);
+}
+
+/** A member of something else, or of an object that is written here. */
+function isNameOfItsOwn(node: ts.Identifier): boolean {
+  const { parent } = node;
+  if (ts.isPropertyAccessExpression(parent) && parent.name === node)
+    return !['globalThis', 'global'].includes(parent.expression.getText());
+  return ts.isPropertyAssignment(parent) && parent.name === node;
+}
+
+/** Tests that are there on a condition only: whoever does not meet it is not told that they were left out. */
+function conditionOf(node: ts.Node): string | undefined {
+  if (!ts.isCallExpression(node) || ts.isCallExpression(node.parent) || !startsWithRunner(node))
+    return undefined;
+  const condition = ts.findAncestor(node.parent, (above) => {
+    if (ts.isFunctionLike(above)) return 'quit';
+    return ts.isIfStatement(above) || ts.isConditionalExpression(above) || isShortcut(above);
+  });
+  return condition?.getText().split('\n')[0];
+}
+
+/** `it('x', f)`, and `it.each(table)('x', f)`. */
+function startsWithRunner({ expression }: ts.CallExpression): boolean {
+  const called = ts.isCallExpression(expression) ? expression.expression : expression;
+  return isRunner(called);
+}
+
+function isShortcut(node: ts.Node): boolean {
+  const { AmpersandAmpersandToken, BarBarToken, QuestionQuestionToken } = ts.SyntaxKind;
+  return (
+    ts.isBinaryExpression(node) &&
+    [AmpersandAmpersandToken, BarBarToken, QuestionQuestionToken].some(
+      (kind) => node.operatorToken.kind === kind,
+    )
+  );
 }
 
 /** A contract suite is given the function by which it reports a case that a backend cannot have. */
@@ -70,9 +114,23 @@ function testBodies(file: ts.SourceFile): ts.ConciseBody[] {
   everyNode(file, (node) => {
     if (!ts.isCallExpression(node) || !/^(it|test)\b/.test(node.expression.getText())) return;
     const last = node.arguments.find((part) => ts.isArrowFunction(part) || ts.isFunctionExpression(part));
-    if (last !== undefined) bodies.push(last.body);
+    const body = last?.body ?? namedBody(file, node.arguments[1]);
+    if (body !== undefined) bodies.push(body);
   });
   return bodies;
+}
+
+/** The body of a function of the same file that a test is handed by name. */
+function namedBody(file: ts.SourceFile, name: ts.Expression | undefined): ts.ConciseBody | undefined {
+  if (name === undefined || !ts.isIdentifier(name)) return undefined;
+  let body: ts.ConciseBody | undefined;
+  everyNode(file, (node) => {
+    if (ts.isFunctionDeclaration(node) && node.name?.text === name.text) body ??= node.body;
+    if (!ts.isVariableDeclaration(node) || node.name.getText() !== name.text) return;
+    const value = node.initializer && bare(node.initializer);
+    if (value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value))) body ??= value.body;
+  });
+  return body;
 }
 
 /** Names of the functions of a file in which something is expected, or which call one. */
@@ -110,6 +168,11 @@ function asserts(body: ts.Node, asserting: ReadonlySet<string>): boolean {
   let found = false;
   const look = (node: ts.Node): void => {
     if (ts.isIdentifier(node) && (isAssertion(node) || asserting.has(node.text))) found = true;
+    // What is expected on a condition only may never be.
+    if (ts.isIfStatement(node) && !(node.elseStatement && asserts(node.elseStatement, asserting))) {
+      look(node.expression);
+      return;
+    }
     if (!found) ts.forEachChild(node, look);
   };
   look(body);
