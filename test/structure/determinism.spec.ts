@@ -68,6 +68,12 @@ describe('determinism', () => {
     'const M = Math!;',
     'const { random } = Math!;',
     'const timers = { start: setTimeout };',
+    "import * as timers from 'node:timers';",
+    "import timers from 'timers/promises';",
+    "export { exit } from 'node:process';",
+    "const { exit } = require('node:process');",
+    "const node = await import('process');",
+    "import { setTimeout as start } from 'node:timers';",
   ])('sees %s', (text) => expect(impurities(sample(text))).toHaveLength(1));
 
   it.each([

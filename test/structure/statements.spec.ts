@@ -99,6 +99,7 @@ describe('statements', () => {
     'function by(key: string) { return `x = ${key}`; } db.query(by(key))',
     "builder.where(`k = '${key}'`)",
     "builder.where(() => `k = '${key}'`)",
+    "const text = `k = '${key}'`; builder.where(text)",
     "builder.set({ v: () => `v || '${key}'` })",
     "builder.set({ v() { return 'v || ' + key; } })",
     "builder.values([{ k: 1, v: () => 'v || ' + key }])",

@@ -59,6 +59,9 @@ describe('tests', () => {
     "if (server) g(); else test.each([1])('x', f);",
     "server && it('x', f);",
     "server ? it('x', f) : g();",
+    "switch (server) { case 1: it('x', f); }",
+    'const other = it;',
+    "import { it as other } from '@jest/globals';",
     'const { skip } = it;',
     'const { skip: later } = test;',
     'const maybe = process.env.X ? it : it.skip;',
@@ -91,6 +94,11 @@ describe('tests', () => {
 
   it('sees a test that ends before it expects anything', () => {
     const text = "it('x', () => { if (!server) return; expect(1).toBe(1); })";
+    expect(earlyEnds(sample(text))).toHaveLength(1);
+  });
+
+  it('sees a description that ends before its tests', () => {
+    const text = "describe('x', () => { if (!server) return; it('y', () => { expect(1).toBe(1); }); })";
     expect(earlyEnds(sample(text))).toHaveLength(1);
   });
 });

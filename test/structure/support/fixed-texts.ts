@@ -87,6 +87,10 @@ export class FixedTexts {
   /** Whether a value stands in it for all to see. */
   isVisiblyPatched(given: ts.Expression): boolean {
     const node = bare(given);
+    if (ts.isIdentifier(node)) {
+      const texts = (this.variables.get(node.text) ?? []).map(bare);
+      return texts.some((text) => !ts.isIdentifier(text) && this.isVisiblyPatched(text));
+    }
     if (ts.isTemplateExpression(node)) return !this.isFixed(node);
     return ts.isBinaryExpression(node) && isConcatenation(node);
   }

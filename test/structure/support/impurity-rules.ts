@@ -13,6 +13,8 @@ interface Forbidden {
   readonly members: readonly string[];
   /** Members of one global object. */
   readonly of: ReadonlyMap<string, readonly string[]>;
+  /** Modules that are seen by the names of what is taken from them, and so may not be taken whole. */
+  readonly modules: readonly string[];
   /** Whether a date may be made of a number only. */
   readonly dates: boolean;
 }
@@ -32,6 +34,7 @@ const LIBRARY: Forbidden = {
     ['process', ['exit', 'reallyExit', 'exitCode', 'abort', 'stdout', 'stderr', 'uptime']],
     ['AbortSignal', ['timeout']],
   ]),
+  modules: ['timers', 'timers/promises', 'perf_hooks', 'process'],
   dates: true,
 };
 
@@ -43,6 +46,7 @@ const CHANCE: Forbidden = {
     ['Math', ['random']],
     ['systemRandom', ['fraction']],
   ]),
+  modules: [],
   dates: false,
 };
 
@@ -72,6 +76,7 @@ function mentions(file: ts.SourceFile, forbidden: Forbidden, instead: string): s
 function isMention(node: ts.Node, forbidden: Forbidden): boolean {
   if (ts.isStringLiteralLike(node) && ts.isElementAccessExpression(node.parent))
     return isForbiddenMember(node, forbidden);
+  if (ts.isStringLiteralLike(node)) return isTakenWhole(node, forbidden);
   if (!ts.isIdentifier(node) || ts.isTypeNode(node.parent) || isDeclared(node)) return false;
   if (ts.isPropertyAccessExpression(node.parent) && node.parent.name === node)
     return isForbiddenMember(node, forbidden);
@@ -93,6 +98,23 @@ function isAlias(node: ts.Identifier): boolean {
     whole = whole.parent;
   const { parent } = whole;
   return ts.isVariableDeclaration(parent) && parent.initializer === whole && ts.isIdentifier(parent.name);
+}
+
+/** `import * as timers from 'node:timers'`, `require('node:process')`, `export { exit } from 'node:process'`. */
+function isTakenWhole(specifier: ts.StringLiteralLike, { modules }: Forbidden): boolean {
+  const name = specifier.text.replace(/^node:/, '');
+  if (!modules.includes(name)) return false;
+  const { parent } = specifier;
+  if (ts.isExportDeclaration(parent)) return true;
+  if (ts.isCallExpression(parent))
+    return /^(require|import|(globalThis\.)?process\.getBuiltinModule)$/.test(parent.expression.getText());
+  if (!ts.isImportDeclaration(parent) || parent.importClause === undefined) return false;
+  const { name: byDefault, namedBindings } = parent.importClause;
+  // The process has a name by which it is seen.
+  return (
+    name !== 'process' &&
+    (byDefault !== undefined || (namedBindings && ts.isNamespaceImport(namedBindings)) === true)
+  );
 }
 
 /** `import { exit } from 'node:process'`, and that module under another name than its own. */

@@ -13,7 +13,7 @@ const SHORT_FORMS = ['fit', 'fdescribe', 'xit', 'xtest', 'xdescribe'];
 export function switchedTests(file: ts.SourceFile): string[] {
   const problems: string[] = [];
   everyNode(file, (node) => {
-    const found = switchOf(node) ?? conditionOf(node);
+    const found = switchOf(node) ?? aliasOf(node) ?? conditionOf(node);
     if (found === undefined || isReportOfSkips(node)) return;
     problems.push(`${where(file, node)}: ${found}; every test runs, or is deleted`);
   });
@@ -31,10 +31,10 @@ export function idleTests(file: ts.SourceFile): string[] {
     .map((body) => `${where(file, body)}: this test expects nothing`);
 }
 
-/** Tests that may end before they have expected anything. */
+/** Tests that may end before they have expected anything, and descriptions that may end before their tests. */
 export function earlyEnds(file: ts.SourceFile): string[] {
   const problems: string[] = [];
-  for (const body of testBodies(file)) {
+  for (const body of [...testBodies(file), ...testBodies(file, /^describe\b/)]) {
     if (!ts.isBlock(body)) continue;
     for (const statement of body.statements) {
       if (/\bexpect/.test(statement.getText(file))) break;
@@ -57,6 +57,14 @@ function switchOf(node: ts.Node): string | undefined {
   }
   if (ts.isIdentifier(node) && SHORT_FORMS.includes(node.text) && !isNameOfItsOwn(node)) return node.text;
   return undefined;
+}
+
+/** `const other = it`, and `import { it as other }`: what that one does is not seen. */
+function aliasOf(node: ts.Node): string | undefined {
+  const isAlias =
+    (ts.isVariableDeclaration(node) && node.initializer !== undefined && isRunner(node.initializer)) ||
+    (ts.isImportSpecifier(node) && RUNNERS.includes(node.propertyName?.text ?? ''));
+  return isAlias ? node.getText() : undefined;
 }
 
 /** `it`, `it.each`, `(it)`, `globalThis.it`. */
@@ -82,7 +90,12 @@ function conditionOf(node: ts.Node): string | undefined {
     return undefined;
   const condition = ts.findAncestor(node.parent, (above) => {
     if (ts.isFunctionLike(above)) return 'quit';
-    return ts.isIfStatement(above) || ts.isConditionalExpression(above) || isShortcut(above);
+    return (
+      ts.isIfStatement(above) ||
+      ts.isSwitchStatement(above) ||
+      ts.isConditionalExpression(above) ||
+      isShortcut(above)
+    );
   });
   return condition?.getText().split('\n')[0];
 }
@@ -109,10 +122,10 @@ function isReportOfSkips(node: ts.Node): boolean {
 }
 
 /** The functions that are handed to `it` and `test`, also by way of `.each`. */
-function testBodies(file: ts.SourceFile): ts.ConciseBody[] {
+function testBodies(file: ts.SourceFile, runner = /^(it|test)\b/): ts.ConciseBody[] {
   const bodies: ts.ConciseBody[] = [];
   everyNode(file, (node) => {
-    if (!ts.isCallExpression(node) || !/^(it|test)\b/.test(node.expression.getText())) return;
+    if (!ts.isCallExpression(node) || !runner.test(node.expression.getText())) return;
     const last = node.arguments.find((part) => ts.isArrowFunction(part) || ts.isFunctionExpression(part));
     const body = last?.body ?? namedBody(file, node.arguments[1]);
     if (body !== undefined) bodies.push(body);
