@@ -26,8 +26,8 @@ test('[V6] what was missed runs one after another, oldest first, on however many
 });
 
 test.each([
-  { workMs: 1_300, wait: '5s' },
-  { workMs: 1_050, wait: '5s' },
+  { workMs: 1_300, wait: '5s' as const },
+  { workMs: 1_050, wait: '5s' as const },
   { workMs: 1_300, wait: undefined },
 ])(
   '[V6] what was missed has its turn although work of $workMs ms (wait $wait) takes longer than the period of 1 s',
