@@ -31,9 +31,9 @@ import {
   keyOf,
   recordField,
   recordPattern,
-  scopeOfServer,
-  scopeOfTag,
-  type LockScope,
+  SERVER_SCOPES,
+  TAG_SCOPES,
+  type LockScopes,
 } from './names.js';
 import { ACQUIRE } from './scripts/acquire.lua.js';
 import { INSPECT } from './scripts/inspect.lua.js';
@@ -103,7 +103,7 @@ class RedisLocks implements LockBackend {
     maxRenew: MAX_RENEW,
   };
   readonly partition?: (key: string) => string;
-  private readonly scopeOf: (locks: readonly { readonly key: string }[]) => LockScope;
+  private readonly scopes: LockScopes;
   private readonly holders = new HolderTexts();
   private readonly open = new Set<Subscription>();
 
@@ -114,20 +114,35 @@ class RedisLocks implements LockBackend {
     this.name = `redis://${connection.place}`;
     // In a cluster a script can touch one slot only, and a dead master harms only its own locks.
     if (connection.cluster) this.partition = tagOf;
-    this.scopeOf = connection.cluster ? scopeOfTag : scopeOfServer;
+    this.scopes = connection.cluster ? TAG_SCOPES : SERVER_SCOPES;
   }
 
   async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    let fields = '';
-    for (const { key, id, ttlMs, wait, ticketTtlMs, session, floor, holder } of claims) {
-      const terms = `${floor === undefined ? NO_FLOOR : digits(floor)}${wait ? 1 : 0}${padded(ticketTtlMs)}`;
-      const identity = `${session}|${id}|${this.holders.of(holder)}`;
-      fields += `${recordField(key)}\0${ttlMs}\0${terms}${identity}\0`;
-    }
-    const reply = await this.run(ACQUIRE, claims, fields, this.acks);
+    const reply = claims.length === 1 ? await this.acquireOne(claims[0]!) : await this.acquireMany(claims);
     const answers = claimAnswers(reply.value, claims.length);
     const why = this.unconfirmed(reply);
     return why === undefined ? answers : why.undone(claims, answers, (taken) => this.release(taken));
+  }
+
+  private acquireOne(claim: Claim): Promise<ScriptReply> {
+    const { lone } = ACQUIRE;
+    return this.connection.run(
+      lone,
+      this.scopes.lone(claim.key),
+      [claim.ttlMs, this.terms(claim)],
+      this.acks,
+    );
+  }
+
+  private acquireMany(claims: readonly Claim[]): Promise<ScriptReply> {
+    let fields = '';
+    for (const claim of claims) fields += `${recordField(claim.key)}\0${claim.ttlMs}\0${this.terms(claim)}\0`;
+    return this.run(ACQUIRE.many, claims, fields, this.acks);
+  }
+
+  private terms({ id, wait, ticketTtlMs, session, floor, holder }: Claim): string {
+    const least = floor === undefined ? NO_FLOOR : digits(floor);
+    return `${least}${wait ? 1 : 0}${padded(ticketTtlMs)}${session}|${id}|${this.holders.of(holder)}`;
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
@@ -141,16 +156,20 @@ class RedisLocks implements LockBackend {
   }
 
   async release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
-    let fields = '';
-    for (const release of releases) {
-      const what = release.cancel
-        ? `c${padded(release.tombstoneMs)}${release.session}|${release.claim}|`
-        : proofOf(release);
-      fields += `${recordField(release.key)}\0${what}\0`;
-    }
-    const { value, resent } = await this.run(RELEASE, releases, fields);
+    const { value, resent } =
+      releases.length === 1 ? await this.releaseOne(releases[0]!) : await this.releaseMany(releases);
     // The client may have sent it twice by itself; then "lost" may be the echo of our own release.
     return yesOrNo<ReleaseAnswer>(value, releases.length, RELEASED, resent ? LOST_OR_ECHO : LOST);
+  }
+
+  private releaseOne(release: Release): Promise<ScriptReply> {
+    return this.connection.run(RELEASE.lone, this.scopes.lone(release.key), [whatOf(release)]);
+  }
+
+  private releaseMany(releases: readonly Release[]): Promise<ScriptReply> {
+    let fields = '';
+    for (const release of releases) fields += `${recordField(release.key)}\0${whatOf(release)}\0`;
+    return this.run(RELEASE.many, releases, fields);
   }
 
   async inspect(query: LockQuery): Promise<readonly LockInfo[]> {
@@ -218,8 +237,8 @@ class RedisLocks implements LockBackend {
     fields: string,
     acks?: Acks,
   ): Promise<ScriptReply> {
-    const { keys, head } = this.scopeOf(locks);
-    return this.connection.run(script, keys, [...head, fields], acks);
+    const { keys, behindGuard } = this.scopes.many(locks);
+    return this.connection.run(script, keys, [behindGuard, fields], acks);
   }
 
   private unconfirmed({ acks: confirmed }: ScriptReply): Unconfirmed | undefined {
@@ -257,6 +276,12 @@ function padded(ms: number): string {
 /** What a record says of a grant, and nobody else can. */
 function proofOf({ token, session, claim }: LeaseRef): string {
   return `${digits(token)}${session}|${claim}|`;
+}
+
+/** A release or a cancel, as the scripts are told of it. */
+function whatOf(release: Release): string {
+  if (!release.cancel) return proofOf(release);
+  return `c${padded(release.tombstoneMs)}${release.session}|${release.claim}|`;
 }
 
 /** Holders as texts. A guard shows one for all its locks that are for no run, so the last one is mostly the next. */

@@ -24,26 +24,41 @@ export function recordField(key: string): string {
   return `{${tagOf(key)}}:l:${key}`;
 }
 
-/** What a script on locks is given as its keys, and as its arguments before the operations. */
+/** What a script for many locks is given as its keys, and as its first argument. */
 export interface LockScope {
   readonly keys: readonly string[];
-  readonly head: readonly [channelPrefix: string, behindGuard: number];
+  readonly behindGuard: number;
 }
 
-/** One for all locks of a server. */
-export function scopeOfServer(): LockScope {
-  return SERVER;
+/** What the scripts on locks are told of the keys that they may touch. */
+export interface LockScopes {
+  many(locks: readonly { readonly key: string }[]): LockScope;
+  /** The last token and the record, and whatever else has to be named. */
+  lone(key: string): readonly string[];
 }
+
+const LAST_TOKEN = 'guard:token';
+
+/** Of a server: the last token is one for all locks, and the scripts make all names themselves. */
+export const SERVER_SCOPES: LockScopes = {
+  many: () => SERVER,
+  lone: (key) => [LAST_TOKEN, `guard:{${tagOf(key)}}:l:${key}`],
+};
 
 /** In a cluster the locks of one call are of one tag, and its client has to be told of every key. */
-export function scopeOfTag(locks: readonly { readonly key: string }[]): LockScope {
+export const TAG_SCOPES: LockScopes = {
+  many: scopeOfTag,
+  lone: (key) => scopeOfTag([{ key }]).keys,
+};
+
+function scopeOfTag(locks: readonly { readonly key: string }[]): LockScope {
   const tag = `{${tagOf(locks[0]?.key ?? '')}}:`;
   const keys = [`guard:${tag}token`];
   for (const { key } of locks) {
     const { record, queue, tickets } = lockNames(key);
     keys.push(record, queue, tickets);
   }
-  return { keys, head: [CHANNEL_PREFIX, tag.length + 'token'.length] };
+  return { keys, behindGuard: tag.length + 'token'.length };
 }
 
 const RECORD = /^guard:\{\d+\}:l:/;
@@ -59,13 +74,10 @@ export function keyOf(record: string): string | undefined {
   return start === null ? undefined : record.slice(start[0].length);
 }
 
-/** Before the session's id: the channel of a guard's notices. */
+/** Before the session's id: the channel of a guard's notices, as the scripts write it. */
 export const CHANNEL_PREFIX = 'guard:notices:';
 
-const SERVER: LockScope = {
-  keys: ['guard:token'],
-  head: [CHANNEL_PREFIX, 'token'.length],
-};
+const SERVER: LockScope = { keys: [LAST_TOKEN], behindGuard: 'token'.length };
 
 /** Before the namespace: the channel on which writes are told, for one database and key prefix. */
 export function stateChannel(scope: string): string {

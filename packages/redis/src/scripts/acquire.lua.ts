@@ -1,16 +1,18 @@
 /**
- * Acquire, for one claim or many.
+ * Acquire: a script for many claims, and one for a lone claim.
  *
  * Flow: tombstone → refused; a live grant of this very claim → its lease is set anew; a live lock of somebody else, or
  * a live ticket before this one → busy, or a ticket; else the lock.
  * First all locks that are free with nobody waiting are taken, by what fits into a few lines: that is nearly all of
- * them. What is left goes through the whole of it, which is only set up where it is needed.
+ * them. What is left goes through the whole of it, which is only set up where it is needed. While a tombstone is
+ * remembered every claim goes through the whole of it.
  * KEYS and ARGV: see the record's layout. Fields of a claim: record (what stands behind 'guard:'); ttl ms; floor
  *   (19 digits), wait (1 or 0), ticket ttl in ms (15 digits), session, '|', claim, '|', holder as JSON.
+ *   Of a lone claim: KEYS: the last token, record. ARGV: the other fields.
  * Answers: the one token of all claims; or one per claim: token · {'q', ahead, minted, fresh (1 or 0)} · {'b', holder, ms left} · {'c'}.
  */
 import { DECIMAL } from './decimal.lua.js';
-import { script } from './script.js';
+import { script, type ScriptPair } from './script.js';
 import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
 
 const TAKE_FREE = `
@@ -20,9 +22,10 @@ while at <= #fields do
   ttls[#names] = field()
   terms[#names] = field()
 end
-local given_up = redis.call('EXISTS', graves) == 1
 local found = redis.call('MGET', unpack(names))
-local token = next_token(found[1])
+local last = found[1]
+local token = next_token(last)
+local given_up = last and string.sub(last, 20) > stamp
 local answers, rest, top, alike = {}, {}, '', true
 for i = 2, #names do
   if given_up or found[i] then
@@ -39,6 +42,23 @@ for i = 2, #names do
 end
 if top ~= '' then redis.call('SET', KEYS[1], top) end
 if #rest == 0 then return alike and token or answers end
+`;
+
+const TAKE_ONE = `
+local call, sub = redis.call, string.sub
+local terms, last = ARGV[2], call('GET', KEYS[1])
+local clock = call('TIME')
+local own = '000' .. clock[1] .. sub('00000' .. clock[2], -6)
+local given_up = last and sub(last, 20) > own
+if not given_up and (not last or last < own) then
+  local floor = sub(terms, 1, 19)
+  if floor > own then own = floor end
+  if call('SET', KEYS[2], 'h0000000000000000' .. own .. sub(terms, 36), 'NX', 'PX', ARGV[1]) then
+    call('SET', KEYS[1], own)
+    return own
+  end
+end
+local names, ttls, terms, rest, answers = KEYS, { 0, ARGV[1] }, { 0, terms }, { 2 }, {}
 `;
 
 const ACQUIRE_ONE = `
@@ -109,7 +129,7 @@ local function enqueue(key, queue, tickets, record, a)
   return { 'q', redis.call('ZRANK', queue, a.claim), record.token, v and 0 or 1 }
 end
 
-local function acquire(key, a, channel)
+local function acquire(key, a)
   local grave = given_up and redis.call('ZSCORE', graves, a.claim)
   if grave and tonumber(grave) > now then return { 'c' } end
   local queue, tickets = beside(key)
@@ -120,7 +140,7 @@ local function acquire(key, a, channel)
     if claim == a.claim then
       drop(queue, tickets, claim)
     elseif claim then
-      record = hand_over(key, queue, tickets, record, claim, t, channel)
+      record = hand_over(key, queue, tickets, record, claim, t)
     end
   end
   if not live(record) then return grant(key, queue, tickets, record, a) end
@@ -141,8 +161,11 @@ for _, i in ipairs(rest) do
     session = string.sub(v, 36, s - 1),
     claim = string.sub(v, s + 1, c - 1),
     holder = string.sub(v, c + 1),
-  }, ARGV[1])
+  })
 end
 return answers`;
 
-export const ACQUIRE = script(DECIMAL, FIELDS, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE);
+export const ACQUIRE: ScriptPair = {
+  many: script(DECIMAL, FIELDS, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE),
+  lone: script(TAKE_ONE, DECIMAL, LOCK_PRELUDE, ACQUIRE_ONE),
+};

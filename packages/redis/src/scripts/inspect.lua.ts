@@ -23,13 +23,13 @@ while at <= #fields do
   local key = start .. field()
   local queue, tickets = beside(key)
   local record = read(key)
-  if record and not live(record) then record = let_go(key, queue, tickets, record, ARGV[1]) end
+  if record and not live(record) then record = let_go(key, queue, tickets, record) end
   if record then
     answers[#answers + 1] = {
       record.token, 1, ms_left(key, record), record.session, record.claim, record.holder, waiting(tickets),
     }
   else
-    answers[#answers + 1] = { redis.call('GET', KEYS[1]) or '0', 0, 0, '', '', '', 0 }
+    answers[#answers + 1] = { string.sub(redis.call('GET', KEYS[1]) or '0', 1, 19), 0, 0, '', '', '', 0 }
   end
 end
 return answers`;

@@ -7,26 +7,28 @@
  * record says when the lease ends and outlives it, so that whoever meets an expired lease finds the queue and hands the
  * lock on. A lock that was given back is gone without a trace: the last token of all locks of a tag stands in one key,
  * so tokens grow even when the server's clock steps back. Claims that were given up stand beside it until their
- * tombstones end.
+ * tombstones end, and while there are some the key of the last token says so: whoever reads that key knows both.
  *
  * Record: mode (`h` held, `q` held and somebody waits) · end of the lease in µs (16 digits, of meaning in `q` only) ·
  * token (19 digits) · session · '|' · claim · '|' · holder as JSON. What proves a grant, token to claim with a '|' behind
  * it, stands in one piece.
  * Ticket: end of the ticket in µs (16) · ticket ttl in ms (15) · floor (19) · session · '|' · holder as JSON.
+ * Last token: 19 digits · where claims were given up, the end of the last of their tombstones in µs (19 digits).
  * All times are the server's own.
  *
  * KEYS of every script: the last token. In a cluster the records, the queues and the tickets follow, so that a member that
  * hands a slot over refuses what it has in part only. The scripts make the names from the operations.
- * ARGV of every script: channel prefix; how many characters of the first key stand behind 'guard:'; then all operations in
- * one piece, field by field, each field with a NUL behind it, which no name holds. One long argument costs client and
- * server a fraction of what many short ones do.
+ * ARGV of a script for many: how many characters of the first key stand behind 'guard:'; then all operations in one
+ * piece, field by field, each field with a NUL behind it, which no name holds. One long argument costs client and server
+ * a fraction of what many short ones do.
+ * A script for a lone operation has the record as its second key, and the other fields as its arguments: it is half of
+ * what is waited for when a lock is free, so it takes nothing apart and calls for nothing that it does not need.
  */
 
-/** What takes the operations apart. It stands before everything else. */
+/** What takes many operations apart. It stands before everything else. */
 export const FIELDS = `
-local start = string.sub(KEYS[1], 1, -1 - ARGV[2])
-local graves = string.sub(KEYS[1], 1, -6) .. 'given-up'
-local fields, at = ARGV[3], 1
+local start = string.sub(KEYS[1], 1, -1 - ARGV[1])
+local fields, at = ARGV[2], 1
 
 local function field()
   local ends = string.find(fields, '\\0', at, true)
@@ -38,6 +40,8 @@ end
 
 /** What only those need who do not take the fast path. */
 export const LOCK_PRELUDE = `
+local graves = string.sub(KEYS[1], 1, -6) .. 'given-up'
+
 local function parse(v)
   local s = string.find(v, '|', 37, true)
   local c = string.find(v, '|', s + 1, true)
@@ -74,10 +78,11 @@ end
 
 -- A new token, larger than every one before it. It is remembered before anything is granted under it.
 local function mint(record, floor)
-  local token = next_token(redis.call('GET', KEYS[1]))
+  local last = redis.call('GET', KEYS[1])
+  local token = next_token(last)
   if record and record.token >= token then token = after(record.token) end
   if floor > token then token = floor end
-  redis.call('SET', KEYS[1], token)
+  redis.call('SET', KEYS[1], token .. string.sub(last or '', 20))
   return token
 end
 
@@ -118,22 +123,22 @@ local function outlive(key, queue, tickets, ends)
 end
 
 -- Makes a live ticket the holder, for the ticket's own ttl, and tells its process.
-local function hand_over(key, queue, tickets, record, claim, t, channel)
+local function hand_over(key, queue, tickets, record, claim, t)
   local ends = now + t.ttl * 1000
   local r = { token = mint(record, t.floor), mode = 'q', ends = ends }
   r.session, r.claim, r.holder = t.session, claim, t.holder
   local px = redis.call('PTTL', key)
   write(key, r, math.max(px, t.ttl + 1000))
   drop(queue, tickets, claim)
-  redis.call('PUBLISH', channel .. t.session, 'g|' .. r.token .. '|' .. claim .. '|' .. key)
+  redis.call('PUBLISH', 'guard:notices:' .. t.session, 'g|' .. r.token .. '|' .. claim .. '|' .. key)
   return r
 end
 
 -- Gives a lock on: to the first live ticket, or to nobody.
-local function let_go(key, queue, tickets, record, channel)
+local function let_go(key, queue, tickets, record)
   local claim, t
   if record.mode == 'q' then claim, t = first(queue, tickets) end
-  if claim then return hand_over(key, queue, tickets, record, claim, t, channel) end
+  if claim then return hand_over(key, queue, tickets, record, claim, t) end
   if record.mode == 'q' then redis.call('DEL', key, queue, tickets) else redis.call('DEL', key) end
   return nil
 end

@@ -34,11 +34,11 @@ if #rest == 0 then return 1 end
 `;
 
 const RENEW_ONE = `
-local function renew(key, ttl, proof, channel)
+local function renew(key, ttl, proof)
   local queue, tickets = beside(key)
   local record, v = read(key)
   if not live(record) then
-    if record then let_go(key, queue, tickets, record, channel) end
+    if record then let_go(key, queue, tickets, record) end
     return 0
   end
   if string.sub(v, 18, 17 + #proof) ~= proof then return 0 end
@@ -49,7 +49,7 @@ local function renew(key, ttl, proof, channel)
 end
 
 for _, i in ipairs(rest) do
-  answers[i] = renew(names[i], tonumber(ttls[i]), proofs[i], ARGV[1])
+  answers[i] = renew(names[i], tonumber(ttls[i]), proofs[i])
 end
 return answers`;
 

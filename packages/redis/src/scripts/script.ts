@@ -7,6 +7,12 @@ export interface Script {
   readonly sha: string;
 }
 
+/** What does one thing: for many operations in one piece, or for a lone one with its record as a key. */
+export interface ScriptPair {
+  readonly many: Script;
+  readonly lone: Script;
+}
+
 /** Joins a prelude and a body. Both are constants: no value ever becomes part of a script. */
 export function script(...parts: readonly string[]): Script {
   const text = parts.join('\n').replace(/^[ \t]+/gm, '');
