@@ -10,7 +10,9 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 
 interface Input {
   readonly options: DataSourceOptions;
-  readonly keys: number;
+  readonly keys: readonly string[];
+  /** Writes a key and a token into the table. */
+  readonly insert: string;
   readonly seed: number;
 }
 
@@ -28,7 +30,7 @@ const main: WorkerMain<Input> = async ({ input, tell, hear }) => {
           await sleep(random.fraction() * 5);
           await dataSource.transaction(async (manager) => {
             await assertFence(manager, lock);
-            await manager.query('INSERT INTO held (key, token) VALUES ($1, $2)', [key, String(lock.token)]);
+            await manager.query(input.insert, [key, String(lock.token)]);
           });
         });
       } catch (error) {
@@ -39,7 +41,7 @@ const main: WorkerMain<Input> = async ({ input, tell, hear }) => {
   }
 
   await tell('ready');
-  const all = Array.from({ length: input.keys }, (_, n) => work(`k${n}`));
+  const all = input.keys.map((key) => work(key));
   await hear();
   stopped = true;
   await Promise.all(all);
