@@ -50,7 +50,7 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '<rootDir>/test/structure/',
-        '/test/(servers|smoke|mutations|soak|benchmarks)/',
+        '/test/(servers|smoke|mutations|topologies|soak|benchmarks)/',
         ...VIRTUAL,
         ...ON_SERVERS,
       ],

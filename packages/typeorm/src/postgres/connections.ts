@@ -83,8 +83,8 @@ export class PgConnections implements Connections {
   }
 
   isTransient(error: unknown): boolean {
-    if (!this.#prepares || !isUnprepared(error)) return isTransient(error);
-    // Said before anything was carried out, and the next sending has no name.
+    if (!isUnprepared(error)) return isTransient(error);
+    // Said before anything was carried out, and the next sending has no name. Others may be under way with theirs.
     this.#prepares = false;
     return true;
   }

@@ -4,4 +4,4 @@ import { newDatabase, onMariadb } from '../support/mariadb.js';
 
 const mariadb = onMariadb();
 const ready = (): Promise<void> => mariadb.revive();
-describeContracts('mariadb', 'typeorm on MariaDB', () => newDatabase(mariadb.server.url), ready);
+describeContracts('mariadb', 'typeorm on MariaDB', () => newDatabase(mariadb.server.url), { ready });
