@@ -17,6 +17,7 @@ import {
   type RedisConnection,
   type RedisConnectionOptions,
   type ScriptArgument,
+  type ScriptReply,
   type Seed,
 } from './connection.js';
 import type { Script } from './scripts/script.js';
@@ -70,14 +71,24 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
     place: placeName(own, () => whereOf(client, options), options.db ?? 0, prefix),
     scope: `${options.db ?? 0}:${prefix}`,
     cluster: client.isCluster === true,
-    run: async (script, keys, args, acks) => {
+    run: (script, keys, args, acks) => {
       const before = breaks;
-      if (acks !== undefined) {
-        const [value, confirmed] = await settled(runAndWait(client, script, keys, args, acks));
+      const reply = (value: unknown, confirmed = 0): ScriptReply => {
         return { value, resent: breaks !== before, acks: confirmed };
+      };
+      if (acks !== undefined) {
+        return settled(runAndWait(client, script, keys, args, acks)).then(([value, n]) => reply(value, n));
       }
-      const value = await settled(runScript(client, script, keys, args));
-      return { value, resent: breaks !== before, acks: 0 };
+      // Not async, nor a function of its own that is: every promise on the way costs where nothing else is waited for.
+      return settled(client.evalsha(script.sha, keys.length, ...keys, ...args)).then(
+        (value) => reply(value),
+        (error: unknown) => {
+          if (!isNoScript(error)) throw error;
+          return settled(client.eval(script.text, keys.length, ...keys, ...args)).then((value) =>
+            reply(value),
+          );
+        },
+      );
     },
     scan: async (pattern) => {
       const nodes = (client.nodes?.('master') ?? [client]) as readonly IoredisClient[];
@@ -151,20 +162,6 @@ function untilBreak<T>(call: Promise<T>, open: Set<(error: Error) => void>): Pro
 function whereOf(client: IoredisClient, options: Options): string {
   if (client.isCluster) return clusterName((client as { startupNodes?: readonly Seed[] }).startupNodes ?? []);
   return options.name ?? options.path ?? `${options.host ?? 'localhost'}:${options.port ?? DEFAULT_PORT}`;
-}
-
-async function runScript(
-  client: IoredisClient,
-  script: Script,
-  keys: readonly string[],
-  args: readonly ScriptArgument[],
-): Promise<unknown> {
-  try {
-    return await client.evalsha(script.sha, keys.length, ...keys, ...args);
-  } catch (error) {
-    if (!isNoScript(error)) throw error;
-    return client.eval(script.text, keys.length, ...keys, ...args);
-  }
 }
 
 /** WAIT counts what its own connection wrote, so both go down one connection, one right after the other. */

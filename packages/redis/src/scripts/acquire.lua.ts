@@ -13,52 +13,54 @@
  */
 import { DECIMAL } from './decimal.lua.js';
 import { script, type ScriptPair } from './script.js';
-import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
+import { LOCK_PRELUDE } from './lock-record.lua.js';
 
 const TAKE_FREE = `
-local names, ttls, terms = { KEYS[1] }, {}, {}
-while at <= #fields do
-  names[#names + 1] = start .. field()
-  ttls[#names] = field()
-  terms[#names] = field()
-end
-local found = redis.call('MGET', unpack(names))
-local last = found[1]
+local call, find, sub = redis.call, string.find, string.sub
+local start, fields = sub(KEYS[1], 1, -1 - ARGV[1]), ARGV[2]
+local last = call('GET', KEYS[1])
 local token = next_token(last)
-local given_up = last and string.sub(last, 20) > stamp
-local answers, rest, top, alike = {}, {}, '', true
-for i = 2, #names do
-  if given_up or found[i] then
-    rest[#rest + 1] = i
-  else
-    local t = terms[i]
-    local floor = string.sub(t, 1, 19)
-    local own = floor > token and floor or token
-    redis.call('SET', names[i], 'h0000000000000000' .. own .. string.sub(t, 36), 'PX', ttls[i])
-    answers[i - 1] = own
+local given_up = last and sub(last, 20) > stamp
+local names, ttls, terms, rest = {}, {}, {}, {}
+local answers, top, alike = {}, '', true
+local at, n = 1, 0
+while at <= #fields do
+  local a = find(fields, '\\0', at, true)
+  local b = find(fields, '\\0', a + 1, true)
+  local c = find(fields, '\\0', b + 36, true)
+  local name, ttl = start .. sub(fields, at, a - 1), sub(fields, a + 1, b - 1)
+  local floor = sub(fields, b + 1, b + 19)
+  local own = floor > token and floor or token
+  at = c + 1
+  n = n + 1
+  if not given_up and call('SET', name, 'h0000000000000000' .. own .. sub(fields, b + 36, c - 1), 'NX', 'PX', ttl) then
+    answers[n] = own
     if own > top then top = own end
     alike = alike and own == token
+  else
+    names[n], ttls[n], terms[n] = name, ttl, sub(fields, b + 1, c - 1)
+    rest[#rest + 1] = n
   end
 end
-if top ~= '' then redis.call('SET', KEYS[1], top) end
+if top ~= '' then call('SET', KEYS[1], top) end
 if #rest == 0 then return alike and token or answers end
 `;
 
 const TAKE_ONE = `
 local call, sub = redis.call, string.sub
-local terms, last = ARGV[2], call('GET', KEYS[1])
+local given, last = ARGV[2], call('GET', KEYS[1])
 local clock = call('TIME')
 local own = '000' .. clock[1] .. sub('00000' .. clock[2], -6)
 local given_up = last and sub(last, 20) > own
 if not given_up and (not last or last < own) then
-  local floor = sub(terms, 1, 19)
+  local floor = sub(given, 1, 19)
   if floor > own then own = floor end
-  if call('SET', KEYS[2], 'h0000000000000000' .. own .. sub(terms, 36), 'NX', 'PX', ARGV[1]) then
+  if call('SET', KEYS[2], 'h0000000000000000' .. own .. sub(given, 36), 'NX', 'PX', ARGV[1]) then
     call('SET', KEYS[1], own)
     return own
   end
 end
-local names, ttls, terms, rest, answers = KEYS, { 0, ARGV[1] }, { 0, terms }, { 2 }, {}
+local names, ttls, terms, rest, answers = { KEYS[2] }, { ARGV[1] }, { given }, { 1 }, {}
 `;
 
 const ACQUIRE_ONE = `
@@ -153,7 +155,7 @@ for _, i in ipairs(rest) do
   local v = terms[i]
   local s = string.find(v, '|', 36, true)
   local c = string.find(v, '|', s + 1, true)
-  answers[i - 1] = acquire(names[i], {
+  answers[i] = acquire(names[i], {
     ttl = tonumber(ttls[i]),
     floor = string.sub(v, 1, 19),
     wait = string.sub(v, 20, 20) == '1',
@@ -166,6 +168,6 @@ end
 return answers`;
 
 export const ACQUIRE: ScriptPair = {
-  many: script(DECIMAL, FIELDS, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE),
+  many: script(DECIMAL, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE),
   lone: script(TAKE_ONE, DECIMAL, LOCK_PRELUDE, ACQUIRE_ONE),
 };

@@ -12,19 +12,25 @@
  */
 import { DECIMAL } from './decimal.lua.js';
 import { script, type ScriptPair } from './script.js';
-import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
+import { LOCK_PRELUDE } from './lock-record.lua.js';
 
 const GIVE_BACK = `
+local find, sub = string.find, string.sub
+local start, fields = sub(KEYS[1], 1, -1 - ARGV[1]), ARGV[2]
 local names, proofs = {}, {}
+local at, n = 1, 0
 while at <= #fields do
-  names[#names + 1] = start .. field()
-  proofs[#names] = field()
+  local a = find(fields, '\\0', at, true)
+  local b = find(fields, '\\0', a + 1, true)
+  n = n + 1
+  names[n], proofs[n] = start .. sub(fields, at, a - 1), sub(fields, a + 1, b - 1)
+  at = b + 1
 end
 local found = redis.call('MGET', unpack(names))
 local answers, rest, own = {}, {}, {}
-for i = 1, #names do
+for i = 1, n do
   local v, proof = found[i], proofs[i]
-  if v and string.byte(v, 1) == 104 and string.sub(v, 18, 17 + #proof) == proof then
+  if v and string.byte(v, 1) == 104 and sub(v, 18, 17 + #proof) == proof then
     own[#own + 1] = names[i]
     answers[i] = 1
   else
@@ -90,6 +96,6 @@ end
 return answers`;
 
 export const RELEASE: ScriptPair = {
-  many: script(FIELDS, GIVE_BACK, DECIMAL, LOCK_PRELUDE, RELEASE_ONE),
+  many: script(GIVE_BACK, DECIMAL, LOCK_PRELUDE, RELEASE_ONE),
   lone: script(GIVE_ONE_BACK, DECIMAL, LOCK_PRELUDE, RELEASE_ONE),
 };
