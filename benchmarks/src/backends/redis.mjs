@@ -99,6 +99,7 @@ async function startGroup(nodes) {
 /** What the server itself says that it carries out: commands of clients, and messages that clients or scripts publish. */
 export async function startCount({ host, port }, admin) {
   const total = { operations: 0, pushes: 0 };
+  const end = randomUUID();
   // The server tells everything from the moment of its answer, which ioredis does not expect on one connection.
   const ear = connectSocket({ host, port });
   let text = '';
@@ -106,19 +107,19 @@ export async function startCount({ host, port }, admin) {
     const lines = `${text}${chunk}`.split('\r\n');
     text = lines.pop();
     for (const line of lines) {
+      if (line.includes(end)) return ear.destroy();
       const [, source, command] = /^\+[\d.]+ \[\d+ (\S+)\] "([^"]*)"/.exec(line) ?? [];
       if (command?.toLowerCase() === 'publish') total.pushes += 1;
-      if (command !== undefined && source !== 'lua' && command.toLowerCase() !== 'info')
-        total.operations += 1;
+      if (command !== undefined && source !== 'lua') total.operations += 1;
     }
   });
   ear.write('MONITOR\r\n');
   await once(ear, 'data');
   return async () => {
-    // What was carried out before this answer was told before it, or within a moment.
-    await admin.info('server');
-    await pause(20);
-    ear.destroy();
+    // The server tells of this where it stands among the others: what comes behind it was not asked about.
+    const ended = once(ear, 'close');
+    await admin.echo(end);
+    await ended;
     return total;
   };
 }
