@@ -83,6 +83,11 @@ export class Names {
     return { key: after === undefined ? this.entry(prefix) : this.entry(`${after}\0`), range_end };
   }
 
+  /** All state entries from one to another, with both. */
+  entriesBetween(first: string, last: string): KeyRange {
+    return { key: this.entry(first), range_end: this.entry(`${last}\0`) };
+  }
+
   /** The full key that an entry's name stands for. */
   entryKey(name: Buffer): string {
     return name.subarray(this.prefix.length + 'guard/s/'.length).toString();

@@ -16,13 +16,13 @@ import {
   type Subscription,
   type WriteAnswer,
 } from '@guard/core';
-import type { IKeyValue } from 'etcd3';
 import { checkEtcdOptions, EtcdConnection, SENDING_MS, type EtcdClient } from './connection.js';
+import { EntryReads } from './entry-reads.js';
 import { FadingLeases, underLiveLeases } from './fading-leases.js';
 import { StateWatch } from './state-watch.js';
-import { tokenOf, valueOf } from './state-value.js';
+import { isSmall, tokenOf } from './state-value.js';
 import { FOREVER, stagesOf, writeStep, type WriteParts } from './statements/state-write.js';
-import { apart, found, read, together, type Answer } from './statements/txn.js';
+import { apart, found, together, type Answer } from './statements/txn.js';
 
 /** What a write was told by an earlier round. */
 interface Known {
@@ -50,11 +50,8 @@ export interface EtcdStateOptions {
 }
 
 const MAX_BATCH = 32;
-/** A client takes 4 MB in one message, and a value may be one of them. */
-const READ_AT_ONCE = 3;
-const READS_IN_FLIGHT = 8;
 /** The server takes 1.5 MB in one request. */
-const MAX_REQUEST_BYTES = MAX_VALUE_BYTES + 200_000;
+const MAX_REQUEST_BYTES = MAX_VALUE_BYTES + 400_000;
 const TTL_SHARED_MS = 1_000;
 const FENCE_SHARED_MS = 600_000;
 
@@ -75,6 +72,7 @@ class EtcdState implements StateStore {
   private readonly ttls: FadingLeases;
   private readonly fences: FadingLeases;
   private readonly watches = new Set<StateWatch>();
+  private readonly reads: EntryReads;
 
   constructor(
     private readonly connection: EtcdConnection,
@@ -82,6 +80,7 @@ class EtcdState implements StateStore {
   ) {
     this.name = `etcd://${cluster}/${connection.prefix}`;
     this.clock = clock;
+    this.reads = new EntryReads(connection);
     this.ttls = new FadingLeases(connection, clock, TTL_SHARED_MS);
     this.fences = new FadingLeases(connection, clock, FENCE_SHARED_MS);
   }
@@ -91,17 +90,8 @@ class EtcdState implements StateStore {
     return Promise.resolve(this.clock.now().wallMs);
   }
 
-  async read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
-    const chunks: (readonly string[])[] = [];
-    for (let at = 0; at < keys.length; at += READ_AT_ONCE) chunks.push(keys.slice(at, at + READ_AT_ONCE));
-    const kvs = (await inTurns(chunks, READS_IN_FLIGHT, (chunk) => this.readChunk(chunk))).flat();
-    const leases = [
-      ...new Set(kvs.flatMap((kv) => (kv === undefined || kv.lease === FOREVER ? [] : [kv.lease]))),
-    ];
-    const left = new Map(
-      await inTurns(leases, READS_IN_FLIGHT, async (lease) => [lease, await this.leftMs(lease)] as const),
-    );
-    return keys.map((key, n) => entryOf(key, kvs[n], left));
+  read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
+    return this.reads.read(keys);
   }
 
   async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
@@ -117,7 +107,7 @@ class EtcdState implements StateStore {
     const range = this.connection.names.entriesBelow(prefix, cursor);
     const { kvs, more } = await this.connection.range({ ...range, keys_only: true, limit });
     const keys = kvs.map(({ key }) => this.connection.names.entryKey(key));
-    const entries = (await this.read(keys)).filter((entry) => entry !== null);
+    const entries = (await this.reads.readSpan(keys)).filter((entry) => entry !== null);
     const last = keys.at(-1);
     return more && last !== undefined ? { entries, cursor: last } : { entries };
   }
@@ -137,18 +127,6 @@ class EtcdState implements StateStore {
   async close(): Promise<void> {
     for (const watch of this.watches) watch.close();
     this.watches.clear();
-  }
-
-  private async readChunk(keys: readonly string[]): Promise<(IKeyValue | undefined)[]> {
-    const { response } = await this.connection.txn({
-      success: keys.map((key) => read(this.connection.names.entry(key))),
-    });
-    return keys.map((_, n) => found(response.responses[n])[0]);
-  }
-
-  /** `0`: it is over, or less than a second is left, which the server does not tell apart. */
-  private async leftMs(lease: string): Promise<number> {
-    return Number((await this.connection.timeToLive(lease)).TTL) * 1_000;
   }
 
   private async writeChunk(
@@ -221,24 +199,14 @@ function answerOf(answer: Answer, parts: WriteParts, revision: string, resent: b
   return { status: 'failed', cause: new Error('etcd answered a write in no way that is known') };
 }
 
-function entryOf(
-  key: string,
-  kv: IKeyValue | undefined,
-  left: ReadonlyMap<string, number>,
-): StoredEntry | null {
-  if (kv === undefined) return null;
-  const entry = { key, value: valueOf(kv.value), version: kv.mod_revision };
-  const leftMs = left.get(kv.lease);
-  if (leftMs === undefined) return entry;
-  return leftMs < 0 ? null : { ...entry, expiresInMs: Math.max(leftMs, 1) };
-}
-
 /** As few requests as the server's limit allows. */
 function chunksOf(writes: readonly StateWrite[]): StateWrite[][] {
   const chunks: StateWrite[][] = [];
   let bytes = Infinity;
   for (const write of writes) {
-    const size = Buffer.byteLength(write.key) * 4 + Buffer.byteLength(write.value ?? '') + 300;
+    // A small value may be named twice.
+    const named = isSmall(write.value ?? '') ? 2 : 1;
+    const size = Buffer.byteLength(write.key) * 4 + Buffer.byteLength(write.value ?? '') * named + 300;
     if (bytes + size > MAX_REQUEST_BYTES) {
       chunks.push([]);
       bytes = 0;
@@ -247,17 +215,4 @@ function chunksOf(writes: readonly StateWrite[]): StateWrite[][] {
     bytes += size;
   }
   return chunks;
-}
-
-/** Calls for all items, so many at a time; the answers in the order of the items. */
-async function inTurns<I, A>(
-  items: readonly I[],
-  atOnce: number,
-  call: (item: I) => Promise<A>,
-): Promise<A[]> {
-  const answers: A[] = [];
-  for (let at = 0; at < items.length; at += atOnce) {
-    answers.push(...(await Promise.all(items.slice(at, at + atOnce).map(call))));
-  }
-  return answers;
 }

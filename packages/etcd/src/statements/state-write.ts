@@ -2,15 +2,15 @@
  * Write, one transaction per entry.
  *
  * Flow: the last write was this very one → its version again; a larger token of the same lock wrote last → fenced; the
- * caller took an entry for present that is not, or the other way round, or has no lease yet for its fence → asked back;
- * the expectation does not hold → conflict; else written.
+ * caller took a large entry for present that is not, or the other way round, or has no lease yet for its fence → asked
+ * back; the expectation does not hold → conflict; else written.
  *
  * An entry's value begins with the id of its write. What must outlive the entry stands beside it, under leases of its
  * own: its fence, and the id of the write that deleted it.
  */
 import type { ICompare, IRequestOp } from 'etcd3';
 import type { StateWrite } from '@guard/core';
-import { boundsAbove, boundsOfWrite, entryValue, fenceText } from '../state-value.js';
+import { boundsAbove, boundsOfWrite, entryValue, fenceText, isSmall } from '../state-value.js';
 import { createdBy, isAbsent, nested, put, read, remove, valueBetween, type Step } from './txn.js';
 
 /** What the step of a write is made of. */
@@ -24,8 +24,8 @@ export interface WriteParts {
   /** Lease of a fence that is to outlive an entry with a ttl; `undefined`: there is none yet. */
   readonly fenceLease: string | undefined;
   /**
-   * For a write that keeps the ttl of whatever is there: whether it takes something to be there. A request names a
-   * value once, because a value may be most of what the server takes.
+   * For a large write that keeps the ttl of whatever is there: whether it takes something to be there. A request names
+   * a large value once, because it may be most of what the server takes; a small one is named for both.
    */
   readonly present: boolean;
 }
@@ -40,7 +40,7 @@ export type Stage = 'again' | 'fenced' | 'presence' | 'lease' | 'decided';
 export function stagesOf({ write, fenceLease }: Pick<WriteParts, 'write' | 'fenceLease'>): readonly Stage[] {
   const stages: Stage[] = ['again'];
   if (write.fence !== undefined) stages.push('fenced');
-  if (isKept(write) && write.expect === 'any') stages.push('presence');
+  if (takesForGranted(write)) stages.push('presence');
   if (isKept(write) && write.fence !== undefined && fenceLease === undefined) stages.push('lease');
   return [...stages, 'decided'];
 }
@@ -63,7 +63,7 @@ function stageStep(stage: Stage, parts: WriteParts): Step {
       return write.value === null
         ? { compare: [hasValue(deletion, write.writeId), isAbsent(entry)], success: [bare(deletion)] }
         : {
-            compare: valueBetween(entry, boundsOfWrite(write.writeId)),
+            compare: valueBetween(entry, boundsOfWrite(write.writeId, write.value)),
             success: [bare(entry)],
           };
     case 'fenced': {
@@ -75,12 +75,23 @@ function stageStep(stage: Stage, parts: WriteParts): Step {
     case 'lease':
       return { compare: [isAbsent(fence), leased(entry, 'NotEqual')], success: [bare(entry)] };
     case 'decided':
-      return {
-        compare: expectation(entry, write),
-        success: [...entryOps(parts), ...fenceOps(parts)],
-        failure: [bare(entry)],
-      };
+      return isKept(write) && write.expect === 'any' && !takesForGranted(write)
+        ? { compare: [], success: [nested(eitherWay(parts)), ...fenceOps(parts)] }
+        : {
+            compare: expectation(entry, write),
+            success: [...entryOps(parts), ...fenceOps(parts)],
+            failure: [bare(entry)],
+          };
   }
+}
+
+/** Writes what keeps the ttl of whatever is there. */
+function eitherWay(parts: WriteParts): Step {
+  return {
+    compare: [exists(parts.entry)],
+    success: entryOps({ ...parts, present: true }),
+    failure: entryOps({ ...parts, present: false }),
+  };
 }
 
 function expectation(entry: Buffer, { expect }: StateWrite): ICompare[] {
@@ -131,6 +142,11 @@ function fenceOps({ entry, fence, write, lease, fenceLease = FOREVER }: WritePar
       success: [{ request_put: { key: fence, ignore_value: true, lease: until } }],
     }),
   ];
+}
+
+/** Whether it has to know what is there before it can be sent. */
+function takesForGranted(write: StateWrite): boolean {
+  return isKept(write) && write.expect === 'any' && !isSmall(write.value ?? '');
 }
 
 function isKept({ ttl, value }: StateWrite): boolean {

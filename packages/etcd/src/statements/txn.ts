@@ -62,6 +62,11 @@ export function valueBetween(key: Buffer, [from, to]: readonly [string, string])
   ];
 }
 
+/** Something is in the range, and every value in it stands before this text. */
+export function valuesBelow({ key, range_end }: KeyRange, text: string): ICompare {
+  return { key, range_end, target: 'Value', result: 'Less', value: Buffer.from(text) };
+}
+
 /** As a number, which is exact: no cluster lives to see 2^53 writes. A text would be parsed by the client's encoder. */
 function written(revision: bigint): number {
   return Number(revision);

@@ -6,6 +6,9 @@ import { startEtcd, type EtcdGroup } from '@guard/testing/servers';
 import { Etcd3 } from 'etcd3';
 import type { EtcdClient } from '../../src/index.js';
 
+// The client takes a picture of the stack at every call, and the runner asks for a hundred frames of it.
+Error.stackTraceLimit = 10;
+
 let starting: Promise<EtcdGroup> | undefined;
 
 export function server(): Promise<EtcdGroup> {
