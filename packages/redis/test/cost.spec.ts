@@ -1,7 +1,8 @@
 /** What locks cost the server, counted by the server itself. */
 import { until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
-import type { Guard } from '@guard/core';
+import type { Claim, Guard } from '@guard/core';
+import { redisLocks } from '../src/index.js';
 import { viaIoredis6 } from './support/clients.js';
 import { Stage } from './support/stage.js';
 
@@ -60,6 +61,29 @@ describe('The cost at the server', () => {
     expect(commands / handOvers).toBeLessThanOrEqual(2.1);
     expect(messages / handOvers).toBeLessThanOrEqual(1.05);
     expect(messages / handOvers).toBeGreaterThan(0.9);
+  });
+
+  it('[S4] a tombstone refuses its claim, alone and among others, and no trace of it is left when it is over', async () => {
+    await using stage = new Stage();
+    const client = await viaIoredis6({ single: server });
+    stage.ends(() => client.end());
+    const locks = redisLocks(client.connection);
+    const admin = stage.admin(server);
+    const session = 'tombstones';
+    const claim = (key: string, id: string): Claim => {
+      return { key, id, session, ttlMs: 5_000, wait: false, ticketTtlMs: 5_000, holder: { label: 'test' } };
+    };
+    const statuses = async (...claims: readonly Claim[]): Promise<readonly string[]> =>
+      (await locks.acquire(claims)).map(({ status }) => status);
+    await locks.release([{ cancel: true, key: 't/a', claim: 'dead', session, tombstoneMs: 1_500 }]);
+    expect(await statuses(claim('t/a', 'dead'))).toEqual(['cancelled']);
+    expect(await statuses(claim('t/a', 'dead'), claim('t/b', 'other'))).toEqual(['cancelled', 'granted']);
+    expect(await statuses(claim('t/a', 'another'))).toEqual(['granted']);
+    expect(await statuses(claim('t/a', 'third'))).toEqual(['busy']);
+    expect(await admin.get('guard:token')).toMatch(/^\d{38}$/);
+    await until('it is over', async () => (await admin.exists('guard:given-up')) === 0, 5_000);
+    expect(await statuses(claim('t/c', 'dead'))).toEqual(['granted']);
+    expect(await admin.get('guard:token')).toMatch(/^\d{19}$/);
   });
 
   it('[C2] operations at the same time share commands', async () => {
