@@ -61,6 +61,28 @@ describe('A bad wire', () => {
       expect(await lock?.release()).toBe('released');
     });
 
+    it('[B14] [S1] an acquire that is late on its way is dated by the server, or is not believed: never two holders', async () => {
+      await using stage = new Stage();
+      const proxy = await proxied(stage);
+      const late = stage.guard(await connect(stage, proxy.port));
+      const prompt = stage.guard(await connect(stage, server.port), { namespace: late.namespace });
+      await (await late.acquire('warm')).release();
+      proxy.delay(900, 'to-server');
+      const first = late
+        .tryAcquire('p', { ttl: '600ms' })
+        .catch((error: unknown) => failureOf(Promise.reject(error as Error)));
+      await until('the late acquire has arrived', async () => (await prompt.inspect('p')).held, 5_000);
+      const second = await prompt.tryAcquire('p', { ttl: '600ms' });
+      proxy.heal();
+      const outcome = await first;
+      const own = outcome !== null && 'isHeld' in outcome ? outcome : undefined;
+      expect(own?.isHeld() === true && second?.isHeld() === true).toBe(false);
+      // Whatever nobody holds is given back, or runs out.
+      await own?.release();
+      await second?.release();
+      expect((await prompt.acquire('p', { wait: '10s' })).isHeld()).toBe(true);
+    });
+
     it('[B50] [S4] says released where the reply to the release was lost, and the key is free', async () => {
       await using stage = new Stage();
       const proxy = await proxied(stage);
