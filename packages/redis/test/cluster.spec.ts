@@ -108,7 +108,7 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     expect(await next.release()).toBe('released');
   });
 
-  it('[B38] [L3] a dead master harms only its own keys, and its replica goes on with them', async () => {
+  it('[B38] [L3] a dead master harms only its own keys, and its replica goes on with them, for watches too', async () => {
     await using stage = new Stage();
     const guard = await guardOf(stage);
     const keys = Array.from({ length: 60 }, (_, n) => `d${n}`);
@@ -119,6 +119,13 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     const healthy = keys.filter((_, n) => owners[n] !== victim);
     const entryOwners = await ownersOf('state');
     const healthyEntries = keys.filter((_, n) => entryOwners[n] !== victim);
+    const movedEntries = keys.filter((_, n) => entryOwners[n] === victim);
+    const heard = new Set<string>();
+    const watch = await guard.state.watch<number>(
+      'd',
+      ({ key, entry }) => void heard.add(`${key}=${entry?.value}`),
+    );
+    stage.ends(() => watch.close());
     const locks = await Promise.all(keys.map((key) => guard.acquire(key, { ttl: '1500ms' })));
     const lost: string[] = [];
     guard.on('lock-lost', ({ key }) => void lost.push(key));
@@ -128,11 +135,14 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     await Promise.all(healthyEntries.map((key) => guard.state.set(key, 1)));
     expect((await doomed).code).toMatch(/unavailable|lock-busy/);
     await until('the replica is master', async () => !(await cluster.masters()).includes(victim));
+    await untilHeard(heard, healthyEntries, 1);
     const again = await guard.acquire('d0', { wait: '15s' });
     expect(again.token).toBeGreaterThan(locks[0]!.token);
     // Every lock of the other masters was renewed all the time.
     expect(lost.filter((key) => healthy.includes(key))).toEqual([]);
     for (const lock of locks) if (healthy.includes(lock.key)) expect(await lock.release()).toBe('released');
+    await Promise.all(movedEntries.map((key) => guard.state.set(key, 2)));
+    await untilHeard(heard, movedEntries, 2);
     await victim.restart({ keepData: false });
   });
 
@@ -140,3 +150,9 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     for (const key of ['a', 'b{c}', '}{']) expect(entryName(key)).toMatch(/^guard:\{\d+\}:s:/);
   });
 });
+
+function untilHeard(heard: ReadonlySet<string>, keys: readonly string[], value: number): Promise<unknown> {
+  return until(`the watch tells all that is ${value}`, () =>
+    keys.every((key) => heard.has(`${key}=${value}`)),
+  );
+}
