@@ -38,7 +38,25 @@ describe('A lock is told to be lost', () => {
     expect(again.isHeld()).toBe(true);
   });
 
-  it('[S5] [B20] and an extension of it creates nothing, although its lease lives', async () => {
+  it('[S5] [B20] and an extension of it says so at once, although its lease lives, and leaves its successor alone', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const [a, b] = [stage.process(urls), stage.process(urls)];
+    const lock = await a.guard.acquire('e', { ttl: '10s' });
+    const [name] = await keysOf(a.client, stage.namespace, 'e');
+    await a.client.delete().key(name!);
+    const next = await b.guard.tryAcquire('e', { ttl: '10s' });
+    expect(next!.token).toBeGreaterThan(lock.token);
+    const standing = await keysOf(a.client, stage.namespace, 'e');
+    expect((await failureOf(lock.extend('1m'))).code).toBe('lock-lost');
+    expect(lock.signal.aborted).toBe(true);
+    expect(await lock.release()).toBe('lost');
+    expect(await keysOf(a.client, stage.namespace, 'e')).toEqual(standing);
+    await next!.extend('20s');
+    expect(await next!.release()).toBe('released');
+  });
+
+  it('[S5] [B20] by an extension where nobody came after it, which creates nothing', async () => {
     await using stage = new Stage();
     const { guard, client } = stage.process((await server()).urls);
     const lock = await guard.acquire('e', { ttl: '3s' });
