@@ -5,7 +5,7 @@ import {
   type ClaimAnswer,
   type LockBackend,
 } from '../../src/index.js';
-import { stage, watch } from './stage.js';
+import { plain, stage, watch } from './stage.js';
 
 describe('a claim', () => {
   it('[C1] costs one request to take a free lock, and one to give it back', async () => {
@@ -406,16 +406,3 @@ describe('closing a guard', () => {
     expect([waiting.settled, closing.settled]).toEqual([true, true]);
   });
 });
-
-/** A backend as an object whose verbs a test can replace. */
-function plain(inner: LockBackend): { -readonly [K in keyof LockBackend]: LockBackend[K] } {
-  return {
-    name: inner.name,
-    traits: inner.traits,
-    acquire: (claims) => inner.acquire(claims),
-    renew: (renewals) => inner.renew(renewals),
-    release: (releases) => inner.release(releases),
-    inspect: (query) => inner.inspect(query),
-    close: () => inner.close(),
-  };
-}

@@ -1,6 +1,13 @@
 /** A stage for tests of the runtime: guards of several "processes" over one shared memory backend, time in hand. */
 import { SeededRandom, VirtualClock, faultyBackend, faultyState, type FaultyBackend } from '@guard/testing';
-import { createGuard, memoryLocks, memoryState, type Guard, type GuardOptions } from '../../src/index.js';
+import {
+  createGuard,
+  memoryLocks,
+  memoryState,
+  type Guard,
+  type GuardOptions,
+  type LockBackend,
+} from '../../src/index.js';
 
 /** One process of a test: a guard with its own connection and its own faults. */
 export interface TestProcess {
@@ -41,4 +48,17 @@ export function watch<T>(promise: Promise<T>): { value?: T; error?: unknown; set
     (error: unknown) => Object.assign(seen, { error, settled: true }),
   );
   return seen;
+}
+
+/** A backend as an object whose verbs a test can replace. */
+export function plain(inner: LockBackend): { -readonly [K in keyof LockBackend]: LockBackend[K] } {
+  return {
+    name: inner.name,
+    traits: inner.traits,
+    acquire: (claims) => inner.acquire(claims),
+    renew: (renewals) => inner.renew(renewals),
+    release: (releases) => inner.release(releases),
+    inspect: (query) => inner.inspect(query),
+    close: () => inner.close(),
+  };
 }

@@ -1,7 +1,9 @@
 /**
  * Claims that were given up. What a request left behind, or will leave when it is carried out late, is taken back by
  * claim id: repeated for twice the ttl after the acquire was last sent, because later than that the backend's own
- * expiry has done it (S4). Bounded: beyond the limit the oldest is dropped, and said so.
+ * expiry has done it (S4). While a backend is away, every try of a lock leaves one: each is sent once as it comes, and of
+ * those of a key one at a time is repeated, so that an outage does not grow its own traffic. Bounded: beyond the limit
+ * the oldest is dropped, and said so.
  */
 import { backoffMs } from '../../machine/backoff.js';
 import type { ReleaseAnswer } from '../../port/lock-backend.js';
@@ -26,8 +28,7 @@ export interface GivenUp {
 export class Cancels {
   private readonly open = new Set<Cancel>();
   private readonly idle = new Set<() => void>();
-  /** How many are open on each key. */
-  private readonly byKey = new Map<string, number>();
+  private readonly byKey = new Map<string, CancelsOfKey>();
 
   /** `retries` does not keep the process alive: the backend's expiry does the same later. */
   constructor(
@@ -38,9 +39,12 @@ export class Cancels {
   /** Takes back whatever the claim has. */
   add(givenUp: GivenUp): void {
     if (this.open.size >= MAX_CANCELS) this.dropOldest();
-    const cancel = new Cancel(this.host, this.retries, givenUp, () => this.settled(cancel));
+    const { key } = givenUp;
+    let ofKey = this.byKey.get(key);
+    if (ofKey === undefined) this.byKey.set(key, (ofKey = new CancelsOfKey(this.host, this.retries)));
+    const cancel = new Cancel(this.host, givenUp, ofKey, () => this.settled(cancel));
     this.open.add(cancel);
-    this.count(givenUp.key, 1);
+    ofKey.open += 1;
     cancel.send();
   }
 
@@ -57,21 +61,23 @@ export class Cancels {
 
   /** Forgets all of them. */
   clear(): void {
-    for (const cancel of this.open) cancel.stop();
-    this.open.clear();
-    this.byKey.clear();
+    for (const cancel of this.open) this.forget(cancel);
     this.tellIdle();
   }
 
-  private count(key: string, by: 1 | -1): void {
-    const open = (this.byKey.get(key) ?? 0) + by;
-    if (open > 0) this.byKey.set(key, open);
-    else this.byKey.delete(key);
+  private settled(cancel: Cancel): void {
+    this.forget(cancel);
+    if (this.open.size === 0) this.tellIdle();
   }
 
-  private settled(cancel: Cancel): void {
-    if (this.open.delete(cancel)) this.count(cancel.key, -1);
-    if (this.open.size === 0) this.tellIdle();
+  private forget(cancel: Cancel): void {
+    if (!this.open.delete(cancel)) return;
+    cancel.stopped = true;
+    const { ofKey } = cancel;
+    ofKey.open -= 1;
+    if (ofKey.open > 0) return;
+    this.retries.cancel(ofKey);
+    this.byKey.delete(cancel.key);
   }
 
   private tellIdle(): void {
@@ -82,27 +88,65 @@ export class Cancels {
   private dropOldest(): void {
     const [oldest] = this.open;
     if (oldest === undefined) return;
-    oldest.stop();
-    this.open.delete(oldest);
-    this.count(oldest.key, -1);
+    this.forget(oldest);
     const error = this.host.unavailable(`more than ${MAX_CANCELS} claims wait to be cancelled`, oldest.cause);
     this.host.events.emit('error', { error, during: 'cancelling claims' });
   }
 }
 
-class Cancel implements Due {
+/** Those of one key. What failed waits for its turn; one that never succeeds holds up no other. */
+class CancelsOfKey implements Due {
   dueMonoMs = 0;
   slot = -1;
-  cause: unknown;
+  /** How many have not settled. */
+  open = 0;
+  readonly waiting: Cancel[] = [];
   private failures = 0;
-  private stopped = false;
-  private readonly untilMonoMs: number;
+  private repeated: Cancel | undefined;
 
   constructor(
     private readonly host: LeaseHost,
     private readonly retries: Scheduler,
+  ) {}
+
+  /** One has landed, or what it came to does not matter any more. Where the backend answered, nothing waits longer. */
+  landed(cancel: Cancel, answered: boolean): void {
+    if (this.repeated === cancel) this.repeated = undefined;
+    if (answered) this.failures = 0;
+    if (this.repeated !== undefined || this.open === 0 || this.waiting.length === 0) return;
+    if (answered) {
+      this.retries.cancel(this);
+      this.fire();
+    } else if (this.slot < 0) {
+      const delayMs = backoffMs(++this.failures, this.host.random.fraction());
+      this.retries.schedule(this, this.host.clock.now().monoMs + delayMs);
+    }
+  }
+
+  fire(): void {
+    const nowMs = this.host.clock.now().monoMs;
+    for (let next = this.waiting.shift(); next !== undefined; next = this.waiting.shift()) {
+      if (next.stopped) continue;
+      if (nowMs >= next.untilMonoMs) {
+        next.onSettled();
+        continue;
+      }
+      this.repeated = next;
+      return next.send();
+    }
+  }
+}
+
+class Cancel {
+  cause: unknown;
+  stopped = false;
+  readonly untilMonoMs: number;
+
+  constructor(
+    private readonly host: LeaseHost,
     private readonly givenUp: GivenUp,
-    private readonly onSettled: () => void,
+    readonly ofKey: CancelsOfKey,
+    readonly onSettled: () => void,
   ) {
     this.untilMonoMs = givenUp.lastSentMonoMs + 2 * givenUp.ttlMs;
   }
@@ -118,25 +162,19 @@ class Cancel implements Due {
     this.host.release(release, ttlMs, (landing) => this.landed(landing));
   }
 
-  fire(): void {
-    if (!this.stopped) this.send();
-  }
-
-  stop(): void {
-    this.stopped = true;
-    this.retries.cancel(this);
-  }
-
   private landed(landing: Landing<ReleaseAnswer>): void {
-    if (this.stopped) return;
-    if (landing.ok && landing.answer.status !== 'failed') {
+    const answered = landing.ok && landing.answer.status !== 'failed';
+    if (!this.stopped) this.settleOrWait(landing, answered);
+    this.ofKey.landed(this, answered);
+  }
+
+  private settleOrWait(landing: Landing<ReleaseAnswer>, answered: boolean): void {
+    if (answered) {
       this.host.gaveBack(this.givenUp.key);
       return this.onSettled();
     }
-    this.failures += 1;
     this.cause = landing.ok ? landing.answer.status === 'failed' && landing.answer.cause : landing.cause;
-    const nowMs = this.host.clock.now().monoMs;
-    if (nowMs >= this.untilMonoMs) return this.onSettled();
-    this.retries.schedule(this, nowMs + backoffMs(this.failures, this.host.random.fraction()));
+    if (this.host.clock.now().monoMs >= this.untilMonoMs) this.onSettled();
+    else this.ofKey.waiting.push(this);
   }
 }
