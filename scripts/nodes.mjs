@@ -2,7 +2,8 @@
 // Only what needs no native module: the binding of SQLite is built for one version, and building it for each would take
 // longer than everything else here. What needs servers, the simulator's seeds and the hours of outages that schedules
 // live through on a virtual clock run under one version, by `npm test`.
-// `--prepare` brings the versions and runs nothing; whatever else is asked for is refused before anything begins.
+// `--prepare` brings the versions and runs nothing; `--others` leaves out the major version that runs this, under which
+// `npm test` has run the same tests. Whatever else is asked for is refused before anything begins.
 import { parseArgs } from 'node:util';
 import { runJest } from './lib/jest.mjs';
 import { allInLanes } from './lib/lanes.mjs';
@@ -16,18 +17,27 @@ const TESTS = [
   ...['check', 'clock', 'contract', 'fault', 'process'].map((part) => `packages/testing/test/${part}/`),
 ];
 
-const { prepare } = optionsOrEnd();
+const { prepare, others } = optionsOrEnd();
 const nodes = await provideNodes();
-const tested = nodes !== null && (prepare || (await allInLanes(nodes, test)));
+const tested = nodes !== null && (prepare || (await allInLanes(wanted(nodes), test)));
 process.exitCode = tested ? 0 : 1;
 
 function optionsOrEnd() {
+  const flag = { type: 'boolean', default: false };
   try {
-    return parseArgs({ options: { prepare: { type: 'boolean', default: false } } }).values;
+    return parseArgs({ options: { prepare: flag, others: flag } }).values;
   } catch (error) {
-    console.error(`${error.message}\n\nnpm run test:nodes [-- --prepare]`);
+    console.error(`${error.message}\n\nnpm run test:nodes [-- --prepare | --others]`);
     process.exit(2);
   }
+}
+
+function wanted(nodes) {
+  return others ? nodes.filter(({ version }) => majorOf(version) !== majorOf(process.versions.node)) : nodes;
+}
+
+function majorOf(version) {
+  return version.split('.')[0];
 }
 
 async function test({ version, program }) {
