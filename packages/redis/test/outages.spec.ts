@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis6';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
-import { fromIoredis } from '../src/index.js';
+import { fromIoredis, redisLocks } from '../src/index.js';
 import { viaIoredis6, viaNodeRedis6, type Client, type Via } from './support/clients.js';
 import { Stage } from './support/stage.js';
 
@@ -126,11 +126,17 @@ describe('A server in trouble', () => {
       const guard = stage.guard(connection);
       const admin = stage.admin(server);
       const held = await guard.acquire('ro', { ttl: '1s' });
+      const old = await guard.state.create('e', 1);
+      await guard.state.set('e', 2);
       await admin.replicaof(other.host, other.port);
       stage.ends(() => admin.replicaof('NO', 'ONE'));
       const error = await failureOf(guard.acquire('ro2', { wait: '500ms' }));
       expect(error.code).toBe('unavailable');
       expect(reasons(error)).toMatch(/READONLY/);
+      // Its copy is an old one: it is no ground for "lost", nor for "somebody was faster".
+      const gone = { key: 'ro', claim: 'c', session: 's', token: 1n };
+      await expect(redisLocks(connection).release([gone])).rejects.toThrow(/READONLY/);
+      expect(reasons(await failureOf(guard.state.update('e', old!, 3)))).toMatch(/READONLY/);
       await until('the holder is told', () => held.signal.aborted, 2_000);
       await admin.replicaof('NO', 'ONE');
       expect((await guard.acquire('ro2', { wait: '5s' })).isHeld()).toBe(true);

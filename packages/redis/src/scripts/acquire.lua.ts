@@ -148,6 +148,7 @@ local function acquire(key, a)
   if not live(record) then return grant(key, queue, tickets, record, a) end
   if a.wait then return enqueue(key, queue, tickets, record, a) end
   if record.mode == 'q' then drop(queue, tickets, a.claim) end
+  only_on_a_master()
   return { 'b', record.holder, ms_left(key, record) }
 end
 

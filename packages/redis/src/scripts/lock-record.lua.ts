@@ -62,6 +62,11 @@ local function beside(key)
   return before .. 'q' .. behind, before .. 't' .. behind
 end
 
+-- A demoted master answers from an old copy. What changes nothing is refused there like every write.
+local function only_on_a_master()
+  redis.call('PERSIST', KEYS[1])
+end
+
 local function read(key)
   local v = redis.call('GET', key)
   return v and parse(v), v

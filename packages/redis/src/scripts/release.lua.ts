@@ -92,6 +92,7 @@ for _, i in ipairs(rest) do
   else
     answers[i] = release(names[i], a)
   end
+  if answers[i] == 0 then only_on_a_master() end
 end
 return answers`;
 

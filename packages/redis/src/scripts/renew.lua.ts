@@ -50,6 +50,7 @@ end
 
 for _, i in ipairs(rest) do
   answers[i] = renew(names[i], tonumber(ttls[i]), proofs[i])
+  if answers[i] == 0 then only_on_a_master() end
 end
 return answers`;
 

@@ -20,13 +20,19 @@ local function ends_of(was, ttl)
   return now + tonumber(ttl) * 1000
 end
 
+-- A demoted master compares with an old copy. What changes nothing is refused there like every write.
+local function only_on_a_master(index, answer)
+  redis.call('PERSIST', index)
+  return answer
+end
+
 local function write(entry, index, a, keep, channel)
   local was = load(entry)
   if was.write == a.write then return { 'w', was.version } end
-  if a.lock ~= '' and was.lock == a.lock and was.token > a.token then return { 'f', was.token } end
-  if a.expect == 'a' and was.present then return { 'c', was.version } end
+  if a.lock ~= '' and was.lock == a.lock and was.token > a.token then return only_on_a_master(index, { 'f', was.token }) end
+  if a.expect == 'a' and was.present then return only_on_a_master(index, { 'c', was.version }) end
   if a.expect == 'v' and not (was.present and was.version == a.version) then
-    return { 'c', was.present and was.version or '' }
+    return only_on_a_master(index, { 'c', was.present and was.version or '' })
   end
   local version = stamp
   if was.version and after(was.version) > version then version = after(was.version) end
