@@ -75,7 +75,7 @@ const NAMED: readonly Mutant[] = [
     find: 'if (view === undefined || token <= view.minted) return { state };',
     replace: 'if (view === undefined) return { state };',
     breaks: ['S1'],
-    firstSeed: 161,
+    firstSeed: 966,
   },
   {
     title: 'an extension shortens the lease in the backend',
@@ -156,7 +156,7 @@ const OTHERS: readonly Mutant[] = [
     find: 'if (this.slot < 0) this.scheduleNext();',
     replace: '',
     breaks: ['L3'],
-    firstSeed: 161,
+    firstSeed: 700,
   },
   {
     title: 'what a request brings that a message overtook is kept',

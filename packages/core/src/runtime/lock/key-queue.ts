@@ -7,11 +7,7 @@ import { backoffMs } from '../../machine/backoff.js';
 import type { QueueView } from '../../machine/claim.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import type { Due } from '../flight/scheduler.js';
-
-const POLL_FROM_MS = 50;
-const POLL_SPREAD_MS = 200;
-/** A wake-up by a release in this process must not turn into a loop of polls. */
-const SHORTEST_POLL_MS = 100;
+import type { PollPace } from './poll-pace.js';
 
 /** One key that claims of this process wait for. */
 export class KeyQueue implements Due {
@@ -20,9 +16,7 @@ export class KeyQueue implements Due {
   /** What the backend told when the tickets were last refreshed. */
   view: QueueView | undefined;
   private readonly claims = new Set<WaitingClaim>();
-  private ahead = 0;
   private failures = 0;
-  private lastAskMonoMs = -Infinity;
   /** When the request was sent that last refreshed every ticket; a newcomer's first request refreshes its own only. */
   private refreshedMonoMs = 0;
   /** A third of the shortest ticket's life. */
@@ -31,6 +25,7 @@ export class KeyQueue implements Due {
   constructor(
     private readonly host: ClaimHost,
     private readonly isPushing: () => boolean,
+    readonly pace: PollPace,
   ) {}
 
   get size(): number {
@@ -48,14 +43,13 @@ export class KeyQueue implements Due {
     this.join(claim);
     // An answer that was overtaken by a newer one says nothing new.
     if (this.view === undefined || view.sentAt.monoMs >= this.view.sentAt.monoMs) this.view = view;
-    if (claim === this.first()) this.ahead = ahead ?? 0;
-    this.scheduleNext();
+    if (claim === this.first()) this.pace.stands(ahead ?? 0, view.sentAt.monoMs);
+    this.scheduleNext(claim !== this.first());
   }
 
   /** The claim is one of those that poll. */
   polls(claim: WaitingClaim): void {
     this.join(claim);
-    this.ahead = 0;
     this.scheduleNext();
   }
 
@@ -68,12 +62,12 @@ export class KeyQueue implements Due {
   leave(claim: WaitingClaim): boolean {
     const wasFirst = claim === this.first();
     this.claims.delete(claim);
+    if (wasFirst) this.pace.turned(this.host.clock.now().monoMs);
     if (this.claims.size === 0) {
       this.host.waits.cancel(this);
       return true;
     }
     if (!wasFirst) return false;
-    this.ahead = 0;
     // It may have spoken just now, and its answer was its own grant: somebody has to speak for the others.
     if (this.slot < 0) this.scheduleNext();
     return false;
@@ -97,7 +91,7 @@ export class KeyQueue implements Due {
   private speak(): void {
     const first = this.first();
     if (first === undefined || first.isAsking) return;
-    this.lastAskMonoMs = this.host.clock.now().monoMs;
+    this.pace.polled(this.host.clock.now().monoMs);
     first.ask();
   }
 
@@ -111,14 +105,14 @@ export class KeyQueue implements Due {
     return this.claims.values().next().value;
   }
 
-  private scheduleNext(): void {
+  /** `newcomer`: one that stands behind others, whose turn comes no later by it. */
+  private scheduleNext(newcomer = false): void {
     const { clock, random, waits } = this.host;
     const nowMs = clock.now().monoMs;
     const fraction = random.fraction();
     if (this.failures > 0) return waits.schedule(this, nowMs + backoffMs(this.failures, fraction));
     if (this.isPushing()) return waits.schedule(this, this.refreshedMonoMs + this.periodMs);
-    const turnMs = (POLL_FROM_MS + POLL_SPREAD_MS * fraction) * (1 + this.ahead);
-    const next = nowMs + Math.min(turnMs, this.periodMs);
-    waits.schedule(this, Math.max(next, this.lastAskMonoMs + SHORTEST_POLL_MS));
+    const nextMs = this.pace.nextMs(nowMs, fraction, this.periodMs);
+    waits.schedule(this, newcomer && this.slot >= 0 ? Math.min(this.dueMonoMs, nextMs) : nextMs);
   }
 }

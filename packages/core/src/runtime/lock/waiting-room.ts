@@ -8,10 +8,16 @@ import type { Notice, Subscription } from '../../port/lock-backend.js';
 import { discreet } from '../../value/discreet.js';
 import { KeyQueue } from './key-queue.js';
 import type { ClaimHost, Room, WaitingClaim } from './claim-host.js';
+import { PollPace } from './poll-pace.js';
+
+/** Beyond it all are forgotten. */
+const MAX_PACES = 256;
 
 /** The waiting claims of one guard. */
 export class WaitingRoom implements Room {
   private readonly queues = new Map<string, KeyQueue>();
+  /** Of keys that were polled for: who waits for one again goes on at its pace. */
+  private readonly paces = new Map<string, PollPace>();
   private readonly aborts = new Map<
     AbortSignal,
     { readonly listeners: Set<() => void>; readonly end: () => void }
@@ -50,7 +56,12 @@ export class WaitingRoom implements Room {
 
   leave(claim: WaitingClaim): void {
     const { key } = claim.request;
-    if (this.queues.get(key)?.leave(claim)) this.queues.delete(key);
+    const queue = this.queues.get(key);
+    if (queue?.leave(claim) !== true) return;
+    this.queues.delete(key);
+    if (this.pushing) return;
+    if (this.paces.size >= MAX_PACES) this.paces.clear();
+    this.paces.set(key, queue.pace);
   }
 
   viewOf(claim: WaitingClaim): QueueView | undefined {
@@ -84,7 +95,7 @@ export class WaitingRoom implements Room {
     const { key } = claim.request;
     let queue = this.queues.get(key);
     if (queue === undefined) {
-      queue = new KeyQueue(this.locks, () => this.pushing);
+      queue = new KeyQueue(this.locks, () => this.pushing, this.paces.get(key) ?? new PollPace());
       this.queues.set(key, queue);
     }
     return queue;
