@@ -10,7 +10,7 @@ import { loose, NS, Stage } from './stage.js';
 const random = new SeededRandom();
 const KEYS = ['a', 'b', 'c'];
 const STEPS = 12;
-const ROUNDS = 300;
+const ROUNDS = 100;
 
 /** One process: its own run store, over a view of the shared store in which it can crash. */
 class Process {

@@ -29,9 +29,9 @@ export const endingCases: readonly GuardCase[] = [
           await lock.release();
         }
       };
-      await stage.until(cycles(stage.amount(5_000, 2_000, 500)), 600_000, 'the warm-up');
+      await stage.until(cycles(stage.amount(5_000, 1_000, 500)), 600_000, 'the warm-up');
       const before = heapBytes();
-      await stage.until(cycles(stage.amount(100_000, 20_000, 1_000)), 600_000, 'the cycles');
+      await stage.until(cycles(stage.amount(100_000, 8_000, 1_000)), 600_000, 'the cycles');
       const grownBytes = heapBytes() - before;
       assert.ok(grownBytes < 5_000_000, `the heap grew by ${grownBytes} bytes over ${n} keys`);
     },

@@ -163,12 +163,12 @@ export const losingCases: readonly GuardCase[] = [
       // Not scaled: against a shorter ttl the margin would weigh more than the case says.
       const ttl = Math.max(1_500, stage.minTtlMs);
       const [p1, side] = await stage.processes(2);
-      const keys = Array.from({ length: stage.amount(50, 50, 10) }, (_, n) => `many ${n}`);
+      const keys = Array.from({ length: stage.amount(50, 20, 10) }, (_, n) => `many ${n}`);
       const locks = await stage.until(Promise.all(keys.map((key) => p1!.guard.acquire(key, { ttl }))));
       for (const lock of locks) p1!.enter(lock);
       const half = (): number => stage.random.integer(Math.ceil(ttl * 0.015), Math.floor(ttl * 0.115));
       p1!.locks.plan.play({ type: 'delay', requestMs: half, replyMs: half });
-      const endMs = stage.time.now() + stage.amount(60_000, 60_000, 3_000);
+      const endMs = stage.time.now() + stage.amount(60_000, 30_000, 3_000);
       let swallowed = 0;
       for (let n = 0; stage.time.now() < endMs; n += 1) {
         if (n % 50 === 0) {
@@ -206,7 +206,7 @@ export const losingCases: readonly GuardCase[] = [
       p1.guard.on('error', ({ during }) => told.push(during));
       p1.locks.plan.play({ type: 'delay', requestMs: 1, replyMs: 1 });
       const loop = async (_: unknown, n: number): Promise<void> => {
-        for (let round = 0; round < stage.amount(2_000, 100, 30); round += 1) {
+        for (let round = 0; round < stage.amount(2_000, 50, 30); round += 1) {
           const lock = await p1.guard.acquire(`loop ${n}`, { ttl, renew: 5 });
           const { signal } = lock;
           await p1.sleep(stage.random.integer(4, 6));

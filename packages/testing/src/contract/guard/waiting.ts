@@ -54,7 +54,7 @@ export const waitingCases: readonly GuardCase[] = [
   {
     title: '[B97] [L2] wakes a waiter whose holder releases just as it begins to wait',
     run: async (stage) => {
-      const waits = await crossings(stage, stage.amount(500, 500, 60), 0);
+      const waits = await crossings(stage, stage.amount(500, 200, 60), 0);
       const isPush = stage.traits.push;
       expectWithin(median(waits), 0, isPush ? 100 : 300, 'median wait after the release');
       expectWithin(Math.max(...waits), 0, 1_000, 'worst wait after the release');
@@ -117,8 +117,8 @@ export const waitingCases: readonly GuardCase[] = [
     title: '[B103] [L2] gives every process its share, before and after the server was away',
     run: async (stage) => {
       const processes = await stage.processes(3);
-      const endMs = stage.time.now() + stage.amount(30_000, 30_000, 3_000);
-      const awayMs = stage.time.now() + stage.amount(10_000, 10_000, 1_000);
+      const endMs = stage.time.now() + stage.amount(30_000, 15_000, 3_000);
+      const awayMs = stage.time.now() + stage.amount(10_000, 5_000, 1_000);
       const grants: { who: string; atMs: number; waitedMs: number }[] = [];
       const loop = async (p: (typeof processes)[number]): Promise<void> => {
         while (stage.time.now() < endMs) {
