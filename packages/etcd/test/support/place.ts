@@ -9,10 +9,16 @@ import type { EtcdClient } from '../../src/index.js';
 // The client takes a picture of the stack at every call, and the runner asks for a hundred frames of it.
 Error.stackTraceLimit = 10;
 
+let nodes: 1 | 3 = 1;
 let starting: Promise<EtcdGroup> | undefined;
 
+/** For a spec file whose cases are to run on a cluster. */
+export function onThreeNodes(): void {
+  nodes = 3;
+}
+
 export function server(): Promise<EtcdGroup> {
-  return (starting ??= startEtcd({ onDisk: false }));
+  return (starting ??= startEtcd({ nodes, onDisk: false }));
 }
 
 export async function stopServer(): Promise<void> {
