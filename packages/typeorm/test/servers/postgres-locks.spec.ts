@@ -41,7 +41,7 @@ const ended = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 describe('settings of the data source', () => {
   it.each([
-    ['serializable transactions', '-c default_transaction_isolation=serializable'],
+    ['serializable transactions [B90]', '-c default_transaction_isolation=serializable'],
     ['repeatable reads', '-c default_transaction_isolation=repeatable\\ read'],
     ['a time zone and date style', '-c timezone=Pacific/Kiritimati -c datestyle=German,DMY'],
     ['commits that do not wait', '-c synchronous_commit=off'],
@@ -187,6 +187,30 @@ describe('a pool', () => {
     );
     await Promise.all(work);
     expect(most).toBeLessThanOrEqual(4);
+  });
+
+  it('[B72] [S6] throws away connections that the server ended, each after one statement at the most, and keeps its locks', async () => {
+    const application = { poolSize: 4, extra: { application_name: 'B72' } };
+    const locks = locksOn(await place.dataSource(application));
+    const keys = [1, 2, 3, 4, 5].map((n) => `ns/lock/held ${n}`);
+    const held = await Promise.all(keys.map((key) => granted(locks, claim({ key, ttlMs: 60_000 }))));
+    const admin = await place.dataSource();
+    for (let round = 0; round < 5; round += 1) {
+      const tries = (name: string): Promise<string[]> =>
+        Promise.all(
+          [1, 2, 3, 4, 5, 6, 7, 8].map(async (n) => {
+            return (await ask(locks, claim({ key: `ns/lock/${name} ${round} ${n}` }))).status;
+          }),
+        );
+      await tries('before');
+      await admin.query(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'B72'",
+      );
+      const failed = (await tries('at once')).filter((status) => status !== 'granted');
+      expect(failed.length).toBeLessThanOrEqual(4);
+      expect(await tries('after')).toEqual(Array(8).fill('granted'));
+    }
+    for (const lease of held) expect(await renew(locks, lease, 60_000)).toBe('renewed');
   });
 
   it('[S4] that had no connection in time carries nothing out later', async () => {

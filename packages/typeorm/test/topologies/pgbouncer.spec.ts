@@ -5,7 +5,10 @@
 import { startPgbouncer, startPostgres, type SqlServer } from '@guard/testing/servers';
 import { describeContracts } from '../support/contracts.js';
 import { newSchema } from '../support/postgres.js';
+import { describeProcesses } from '../support/process-suite.js';
 import { sentencesOnly } from '../support/runners.js';
+
+jest.setTimeout(90_000);
 
 let postgres: SqlServer;
 let pooler: SqlServer;
@@ -22,4 +25,12 @@ afterAll(async () => {
 describeContracts('postgres', 'typeorm through PgBouncer', () => newSchema(pooler.url), {
   runner: sentencesOnly,
   push: false,
+});
+
+describeProcesses('Postgres through PgBouncer [B77]', {
+  newPlace: () => newSchema(pooler.url),
+  options: ({ schema }) => ({ type: 'postgres', schema }),
+  // In the schema of every session: a pooler takes no settings for one.
+  createHeld: 'CREATE TABLE held (id serial PRIMARY KEY, name text, token bigint)',
+  insert: 'INSERT INTO held (name, token) VALUES ($1, $2)',
 });
