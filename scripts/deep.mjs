@@ -1,6 +1,7 @@
 // `npm run test:deep`: what takes too long for every `npm test`. A thousand seeds of the simulator (`npm test` plays a
-// hundred); the mechanisms taken out one by one, each of which the simulator must notice; the contract suites on Redis
-// behind Sentinel and on a cluster; the quick soak of schedules; the report of the benchmarks in a browser. A stage of `.ci/run`.
+// hundred); the mechanisms taken out one by one, each of which the simulator must notice; the contract suites on every
+// other topology (Sentinel, a cluster, three nodes of etcd, PgBouncer, SQLite's other journal, a replica); the quick soak
+// of schedules; the report of the benchmarks in a browser. A stage of `.ci/run`.
 import { runJest } from './lib/jest.mjs';
 
 process.env.GUARD_SEEDS ??= '1000';

@@ -1,7 +1,7 @@
 /** How a node measures its clock against the run store's: it tells of a skew that there is, and of no other. */
 import { ScheduleStage, shifted } from './stage.js';
 
-const OFTEN = { every: '5s' };
+const OFTEN = { every: '5s' } as const;
 
 let stage: ScheduleStage;
 beforeEach(() => {
