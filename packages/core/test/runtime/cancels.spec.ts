@@ -29,6 +29,24 @@ describe('a cancel', () => {
     expect(await b.guard.tryAcquire('a')).not.toBeNull();
   });
 
+  it('[S4] [L3] waits here and not on its way, where releases hang: what is too old by then is not sent at all', async () => {
+    const { clock, process } = stage();
+    const { guard, net } = process();
+    net.plan.play({ type: 'reset', executed: false }, { verbs: ['acquire'] });
+    net.plan.play({ type: 'cut' }, { verbs: ['release'] });
+    for (let n = 0; n < 600; n += 1) {
+      watch(guard.acquire('a', { ttl: '3s', wait: 50 }));
+      await clock.advance(100);
+    }
+    net.heal();
+    net.plan.forgetTraffic();
+    await clock.advance(5_000);
+    // Those of the last two ttls.
+    expect(net.plan.traffic('release').operations).toBeGreaterThan(0);
+    expect(net.plan.traffic('release').operations).toBeLessThanOrEqual(70);
+    expect(await guard.tryAcquire('a')).not.toBeNull();
+  });
+
   it('[S4] that never succeeds holds up no other of its key', async () => {
     const clock = new VirtualClock();
     const backend = plain(memoryLocks({ clock }));

@@ -41,7 +41,8 @@ describe('polls without messages', () => {
         const polls: number[] = [];
         for (let nowMs = 0, n = 0; n < 200; n += 1) {
           pace.stands(n % 3, nowMs);
-          nowMs = pace.nextMs(nowMs, chance, turnMs * 10);
+          // A third of the shortest life of a ticket at the least.
+          nowMs = pace.nextMs(nowMs, chance, Math.max(67, turnMs * 10));
           pace.polled(nowMs);
           polls.push(nowMs);
           if (n % 4 === 0) pace.turned(nowMs);
@@ -74,5 +75,12 @@ describe('polls without messages', () => {
     expect(pace.nextMs(10_300, 0.5, 2_000)).toBe(10_450);
     for (let n = 0; n < 500; n += 1) pace.polled(11_000);
     expect(pace.nextMs(11_000, 0, 2_000)).toBe(11_224);
+  });
+
+  it('[L2] are never put off for so long that a ticket of the shortest ttl dies', () => {
+    const pace = new PollPace();
+    pace.stands(0, 10_000);
+    for (let n = 0; n < 500; n += 1) pace.polled(11_000);
+    expect(pace.nextMs(11_000, 0.5, 200 / 3)).toBeLessThan(11_200 - 50);
   });
 });

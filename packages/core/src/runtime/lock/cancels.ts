@@ -1,9 +1,9 @@
 /**
  * Claims that were given up. What a request left behind, or will leave when it is carried out late, is taken back by
  * claim id: repeated for twice the ttl after the acquire was last sent, because later than that the backend's own
- * expiry has done it (S4). While a backend is away, every try of a lock leaves one: each is sent once as it comes, and of
- * those of a key one at a time is repeated, so that an outage does not grow its own traffic. Bounded: beyond the limit
- * the oldest is dropped, and said so.
+ * expiry has done it (S4). While a backend is away, every try of a lock leaves one: of those of a key one at a time is
+ * on its way, so that an outage does not grow its own traffic, and what waits here is dropped here. Bounded: beyond the
+ * limit the oldest is dropped, and said so.
  */
 import { backoffMs } from '../../machine/backoff.js';
 import type { ReleaseAnswer } from '../../port/lock-backend.js';
@@ -29,6 +29,7 @@ export class Cancels {
   private readonly open = new Set<Cancel>();
   private readonly idle = new Set<() => void>();
   private readonly byKey = new Map<string, CancelsOfKey>();
+  private closed = false;
 
   /** `retries` does not keep the process alive: the backend's expiry does the same later. */
   constructor(
@@ -42,10 +43,12 @@ export class Cancels {
     const { key } = givenUp;
     let ofKey = this.byKey.get(key);
     if (ofKey === undefined) this.byKey.set(key, (ofKey = new CancelsOfKey(this.host, this.retries)));
-    const cancel = new Cancel(this.host, givenUp, ofKey, () => this.settled(cancel));
+    // After the end nobody repeats anything.
+    const untilMonoMs = this.closed ? -Infinity : givenUp.lastSentMonoMs + 2 * givenUp.ttlMs;
+    const cancel = new Cancel(this.host, givenUp, untilMonoMs, ofKey, () => this.settled(cancel));
     this.open.add(cancel);
     ofKey.open += 1;
-    cancel.send();
+    ofKey.begin(cancel);
   }
 
   /** Whether a claim of this guard on the key is still being taken back: it may be what looks like a holder. */
@@ -59,8 +62,9 @@ export class Cancels {
     await new Promise<void>((resolve) => this.idle.add(resolve));
   }
 
-  /** Forgets all of them. */
+  /** Forgets all of them; of what is still given up, each is taken back once. */
   clear(): void {
+    this.closed = true;
     for (const cancel of this.open) this.forget(cancel);
     this.tellIdle();
   }
@@ -94,26 +98,37 @@ export class Cancels {
   }
 }
 
-/** Those of one key. What failed waits for its turn; one that never succeeds holds up no other. */
+/** Those of one key, one on its way at a time. What failed waits for its turn; one that never succeeds holds up no other. */
 class CancelsOfKey implements Due {
   dueMonoMs = 0;
   slot = -1;
   /** How many have not settled. */
   open = 0;
-  readonly waiting: Cancel[] = [];
+  private readonly waiting: Cancel[] = [];
   private failures = 0;
-  private repeated: Cancel | undefined;
+  private flying: Cancel | undefined;
 
   constructor(
     private readonly host: LeaseHost,
     private readonly retries: Scheduler,
   ) {}
 
-  /** One has landed, or what it came to does not matter any more. Where the backend answered, nothing waits longer. */
-  landed(cancel: Cancel, answered: boolean): void {
-    if (this.repeated === cancel) this.repeated = undefined;
+  /** Sends it, unless one is on its way. */
+  begin(cancel: Cancel): void {
+    if (this.flying !== undefined) return this.wait(cancel);
+    this.flying = cancel;
+    cancel.send();
+  }
+
+  wait(cancel: Cancel): void {
+    this.waiting.push(cancel);
+  }
+
+  /** The one that was on its way has landed. Where the backend answered, nothing waits longer. */
+  landed(answered: boolean): void {
+    this.flying = undefined;
     if (answered) this.failures = 0;
-    if (this.repeated !== undefined || this.open === 0 || this.waiting.length === 0) return;
+    if (this.open === 0 || this.waiting.length === 0) return;
     if (answered) {
       this.retries.cancel(this);
       this.fire();
@@ -124,6 +139,7 @@ class CancelsOfKey implements Due {
   }
 
   fire(): void {
+    if (this.flying !== undefined) return;
     const nowMs = this.host.clock.now().monoMs;
     for (let next = this.waiting.shift(); next !== undefined; next = this.waiting.shift()) {
       if (next.stopped) continue;
@@ -131,8 +147,7 @@ class CancelsOfKey implements Due {
         next.onSettled();
         continue;
       }
-      this.repeated = next;
-      return next.send();
+      return this.begin(next);
     }
   }
 }
@@ -140,16 +155,14 @@ class CancelsOfKey implements Due {
 class Cancel {
   cause: unknown;
   stopped = false;
-  readonly untilMonoMs: number;
 
   constructor(
     private readonly host: LeaseHost,
     private readonly givenUp: GivenUp,
+    readonly untilMonoMs: number,
     readonly ofKey: CancelsOfKey,
     readonly onSettled: () => void,
-  ) {
-    this.untilMonoMs = givenUp.lastSentMonoMs + 2 * givenUp.ttlMs;
-  }
+  ) {}
 
   get key(): string {
     return this.givenUp.key;
@@ -165,7 +178,7 @@ class Cancel {
   private landed(landing: Landing<ReleaseAnswer>): void {
     const answered = landing.ok && landing.answer.status !== 'failed';
     if (!this.stopped) this.settleOrWait(landing, answered);
-    this.ofKey.landed(this, answered);
+    this.ofKey.landed(answered);
   }
 
   private settleOrWait(landing: Landing<ReleaseAnswer>, answered: boolean): void {
@@ -175,6 +188,6 @@ class Cancel {
     }
     this.cause = landing.ok ? landing.answer.status === 'failed' && landing.answer.cause : landing.cause;
     if (this.host.clock.now().monoMs >= this.untilMonoMs) this.onSettled();
-    else this.ofKey.waiting.push(this);
+    else this.ofKey.wait(this);
   }
 }

@@ -50,7 +50,10 @@ export class KeyQueue implements Due {
   /** The claim is one of those that poll. */
   polls(claim: WaitingClaim): void {
     this.join(claim);
-    this.scheduleNext();
+    const isFirst = claim === this.first();
+    // Nobody says how many stand before it: that it has to wait still is all that is known.
+    if (isFirst) this.pace.stands(0, this.host.clock.now().monoMs);
+    this.scheduleNext(!isFirst);
   }
 
   failed(): void {

@@ -58,7 +58,9 @@ export class PollPace {
       this.#ahead === 0
         ? SHORTEST_MS + this.#turnMs * fraction
         : Math.max(SHORTEST_MS, this.#turnMs * this.#ahead * (0.75 + 0.25 * fraction));
-    return Math.max(nowMs + Math.min(turnMs, atLatestMs), this.#evenMs - SPACING_MS);
+    // Never so late that a ticket dies: it lives for three such periods.
+    const evenMs = Math.min(this.#evenMs - SPACING_MS, nowMs + 2 * atLatestMs);
+    return Math.max(nowMs + Math.min(turnMs, atLatestMs), evenMs);
   }
 
   #learn(turnMs: number): void {

@@ -60,7 +60,7 @@ export class WaitingRoom implements Room {
     if (queue?.leave(claim) !== true) return;
     this.queues.delete(key);
     if (this.pushing) return;
-    if (this.paces.size >= MAX_PACES) this.paces.clear();
+    if (this.paces.size >= MAX_PACES && !this.paces.has(key)) this.paces.clear();
     this.paces.set(key, queue.pace);
   }
 

@@ -4,9 +4,9 @@
  * or recorded of it when the trouble began.
  */
 import type { CatchUp, GuardOptions, TaskOptions } from '@guard/core';
-import type { Process } from '../runs/stage.js';
-import { sleep } from '../runs/stage.js';
-import { range, ScheduleStage, START_MS, SWEEP } from './stage.js';
+import type { Process } from '../../runs/stage.js';
+import { sleep } from '../../runs/stage.js';
+import { range, ScheduleStage, START_MS, SWEEP } from '../stage.js';
 
 let stage: ScheduleStage;
 beforeEach(() => {

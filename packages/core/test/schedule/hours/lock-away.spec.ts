@@ -3,7 +3,7 @@
  * locks come back, the deadline and `catchUp` decide about what waited, as they do about what nobody planned.
  */
 import type { CatchUp, GuardOptions, RunRecord, TaskOptions } from '@guard/core';
-import { range, ScheduleStage, START_MS } from './stage.js';
+import { range, ScheduleStage, START_MS } from '../stage.js';
 
 let stage: ScheduleStage;
 beforeEach(() => {
