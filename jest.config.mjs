@@ -30,6 +30,8 @@ const shared = {
 
 /** Virtual time and one process: no server, no native module, no build, and no wait that a busy machine could spoil. */
 const VIRTUAL = ['/packages/core/test/', '/packages/testing/test/(clock|contract|simulator)'];
+/** Hours of outages that schedules live through: `npm run test:deep`. */
+const HOURS = '/core/test/schedule/hours/';
 /** Adapters whose every test needs a real server. */
 const ON_SERVERS = ['<rootDir>/packages/etcd/test/', '<rootDir>/packages/redis/test/'];
 
@@ -42,7 +44,12 @@ export default {
   maxConcurrency: 16,
   testSequencer: '<rootDir>/scripts/jest-long-first.cjs',
   projects: [
-    { ...shared, displayName: 'virtual', testRegex: VIRTUAL.map((path) => `${path}.*\\.spec\\.ts$`) },
+    {
+      ...shared,
+      displayName: 'virtual',
+      testRegex: VIRTUAL.map((path) => `${path}.*\\.spec\\.ts$`),
+      testPathIgnorePatterns: ['/node_modules/', HOURS],
+    },
     {
       ...shared,
       displayName: 'unit',
@@ -72,12 +79,14 @@ export default {
       testMatch: ['<rootDir>/packages/*/test/smoke/**/*.spec.ts'],
     },
     // What `npm run test:deep` plays: mechanisms taken out, one by one, which the simulator must notice; the contract
-    // suites on every other topology; schedules under processes that are killed; and the report of the benchmarks.
+    // suites on every other topology; schedules under processes that are killed and through hours of outages; and the
+    // report of the benchmarks.
     {
       ...shared,
       displayName: 'deep',
       testMatch: [
         '<rootDir>/packages/*/test/{mutations,topologies,soak}/**/*.spec.ts',
+        `<rootDir>/packages${HOURS}*.spec.ts`,
         '<rootDir>/test/benchmarks/**/*.spec.ts',
       ],
     },

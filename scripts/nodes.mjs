@@ -1,7 +1,6 @@
 // `npm run test:nodes`: unit tests under every supported major version of Node, the oldest that is supported first.
 // Only what needs no native module: the binding of SQLite is built for one version, and building it for each would take
-// longer than everything else here. What needs servers, the simulator's seeds and the hours of outages that schedules
-// live through on a virtual clock run under one version, by `npm test`.
+// longer than everything else here. What needs servers, and the simulator's seeds, run under one version, by `npm test`.
 // `--prepare` brings the versions and runs nothing; `--others` leaves out the major version that runs this, under which
 // `npm test` has run the same tests. Whatever else is asked for is refused before anything begins.
 import { parseArgs } from 'node:util';
@@ -11,9 +10,8 @@ import { provideNodes } from './lib/nodes.mjs';
 
 /** Runs the compiler and no code of ours: the same under every version. */
 const COMPILED_ONLY = 'decorator/types';
-const HOURS_LONG = 'schedule/(outage|lock-away)';
 const TESTS = [
-  `packages/core/test/(?!${COMPILED_ONLY}|${HOURS_LONG})`,
+  `packages/core/test/(?!${COMPILED_ONLY})`,
   ...['check', 'clock', 'contract', 'fault', 'process'].map((part) => `packages/testing/test/${part}/`),
 ];
 

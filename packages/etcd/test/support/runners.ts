@@ -23,8 +23,12 @@ export const portCases = sideBySide(runner, {
 /** The cases of guards alone. */
 export const guardCases = sideBySide(runner, { atATime: isFull ? 2 : 4, suites: isOfGuards, ...chance });
 
-/** All of them, on a cluster: three servers leave less of a machine to the cases. */
-export const clusterCases = sideBySide(runner, { atATime: isFull ? 2 : 4, ...chance });
+/** On a cluster: three servers leave less of a machine to the cases. */
+export const clusterCases = sideBySide(runner, {
+  atATime: isFull ? 2 : 4,
+  suites: (title) => isFull || !isOfGuards(title),
+  ...chance,
+});
 
 function told(title: string, error: unknown): void {
   console.warn(`${title}: played again after`, error);

@@ -123,7 +123,8 @@ export const nestingCases: readonly GuardCase[] = [
     run: async (stage) => {
       const [p1, p2] = await stage.processes(2);
       const held = await stage.until(p1!.guard.acquire('b'));
-      const error = await stage.failure(p2!.guard.acquireAll(['a', 'b', 'c'], { wait: 200 }), 2_000);
+      const wait = stage.amount(200, 200, 800);
+      const error = await stage.failure(p2!.guard.acquireAll(['a', 'b', 'c'], { wait }), 3_000);
       expectCode(error, 'lock-busy', 'acquireAll');
       for (const key of ['a', 'c']) assert.notEqual(await stage.until(p1!.guard.tryAcquire(key)), null);
       await stage.until(held.release());

@@ -88,7 +88,7 @@ export const outageCases: readonly GuardCase[] = [
       const [p1, p2] = await stage.processes(2);
       const held = await stage.until(p1!.guard.acquire('b', { ttl }));
       assert.equal(await stage.until(p2!.guard.tryAcquire('b')), null, 'busy on a try is a value');
-      const busy = await stage.failure(p2!.guard.acquire('b', { wait: 50 }));
+      const busy = await stage.failure(p2!.guard.acquire('b', { wait: stage.amount(50, 50, 500) }));
       const controller = new AbortController();
       controller.abort();
       const aborted = await stage.failure(p2!.guard.acquire('b', { signal: controller.signal }));
