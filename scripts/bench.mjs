@@ -2,11 +2,12 @@
 import { optionsOrEnd } from '../benchmarks/src/options.mjs';
 import { makeReady } from './lib/ready.mjs';
 import { run } from './lib/run.mjs';
-import { provideServerPrograms } from './lib/server-programs.mjs';
+import { CONTENDERS, PROGRAMS, provideServerPrograms } from './lib/server-programs.mjs';
 
 optionsOrEnd(process.argv.slice(2));
 // What cannot be installed here may come as a container, or be said when a server is to start.
-const ready = (await makeReady('the benchmark')) && (await provideServerPrograms());
+const programs = [...PROGRAMS, ...CONTENDERS];
+const ready = (await makeReady('the benchmark')) && (await provideServerPrograms({ programs }));
 process.exitCode = ready ? await bench() : 1;
 
 async function bench() {

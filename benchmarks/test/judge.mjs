@@ -4,6 +4,7 @@ import { judge } from '../src/hand-overs.mjs';
 import { momentOf } from '../src/moments.mjs';
 import { comparisonOf } from '../src/report/compare.mjs';
 import { progressLine } from '../src/report/progress.mjs';
+import { unjudged, verdictsOf } from '../src/report/targets.mjs';
 import { playRounds } from '../src/rounds.mjs';
 import { row } from '../src/rows.mjs';
 import { contend, machineMs } from '../src/workloads/contend.mjs';
@@ -84,6 +85,14 @@ const { changes, ...counts } = comparisonOf(
   ),
 );
 
+const crowd = { processes: 1, waiters: 16, holdMs: 2, thinkMs: 10 };
+const ofCrowd = (metric, value) =>
+  numbers([value], { scenario: 'contention', contender: 'guard', metric, params: crowd });
+const targets = {
+  starved: verdictsOf(report(ofCrowd('share_min_max', 0))).map(({ text, met }) => ({ text, met })),
+  unjudged: unjudged(report(ofCrowd('gap_p50_ms', 1))),
+};
+
 let last = Promise.resolve();
 /** One after the other, as it should be. */
 function queue(_key, work) {
@@ -100,6 +109,7 @@ console.log(
       nobody: await violationsOf(() => pause(1)),
       twice: await violationsOf((_key, work) => queue(_key, work).then(() => queue(_key, work))),
     },
+    targets,
     moments: [1, 2].map((seed) => [0, 1, 2, 3, 4].map((round) => momentOf({ seed, round, rounds: 5 }))),
     comparison: { ...counts, changes: changes.map(({ verdict, row: { value } }) => ({ verdict, value })) },
     lines: [Infinity, 79, 40, 10].map((room) =>

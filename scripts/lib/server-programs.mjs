@@ -7,7 +7,7 @@ import { canInstallPackages, installPackages } from './debian.mjs';
 const POSTGRES = '/usr/lib/postgresql';
 
 /** `service`: what Debian would start at once and at every boot. */
-const PROGRAMS = [
+export const PROGRAMS = [
   { program: 'redis-server', package: 'redis-server', service: 'redis-server' },
   { program: 'etcd', package: 'etcd-server', service: 'etcd' },
   { program: 'postgres', package: 'postgresql', service: 'postgresql' },
@@ -22,19 +22,23 @@ const PROGRAMS = [
 /** The Debian packages that bring them. */
 export const SERVER_PACKAGES = PROGRAMS.map((entry) => entry.package);
 
+/** What the benchmarks run beside servers: a contender. */
+export const CONTENDERS = [{ program: 'etcdctl', package: 'etcd-client' }];
+
 /**
  * Installs what is missing, or says how to. Answers `false` only where an installation was tried and failed. A
  * test hands in another machine.
  */
 export async function provideServerPrograms({
+  programs = PROGRAMS,
   folders = programFolders,
   canInstall = canInstallPackages,
   install = installPackages,
 } = {}) {
   const isInstalled = (program) => folders().some((folder) => existsSync(join(folder, program)));
-  const missing = PROGRAMS.filter(({ program }) => !isInstalled(program));
+  const missing = programs.filter(({ program }) => !isInstalled(program));
   if (missing.length === 0) {
-    console.log(`${PROGRAMS.map(({ program }) => program).join(', ')}: installed`);
+    console.log(`${programs.map(({ program }) => program).join(', ')}: installed`);
     return true;
   }
   const packages = missing.map((entry) => entry.package);

@@ -20,6 +20,7 @@ interface Figures {
   readonly moments: readonly (readonly number[])[];
   readonly comparison: unknown;
   readonly lines: readonly string[];
+  readonly targets: unknown;
 }
 
 let figures: Figures;
@@ -78,6 +79,13 @@ it('two reports are compared by what they measure, in whatever order it was writ
       { verdict: 'worse', value: 40 },
       { verdict: 'worse', value: 151 },
     ],
+  });
+});
+
+it('a target that somebody starves for is missed, and one that cannot be judged is named', () => {
+  expect(figures.targets).toEqual({
+    starved: [{ text: 'redis, 1 process: largest share over the smallest', met: false }],
+    unjudged: ['redis, 1 process: gap p50 over a bare message'],
   });
 });
 

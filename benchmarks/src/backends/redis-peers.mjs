@@ -137,7 +137,7 @@ function openSimple(settings = {}) {
     await client.connect();
     const pair = async (key, work) => {
       const release = await simple.lock(client, `simple:${key}`, { timeout: TTL_MS, ...settings });
-      await work();
+      await work(BigInt(release.fencingToken));
       await release();
     };
     const hold = async (key, { ttlMs }) => {

@@ -3,7 +3,7 @@ import { chartsOf } from './charts.mjs';
 import { cases, rowsWhere } from './look.mjs';
 import { escape } from './svg.mjs';
 import { tableOf } from './tables.mjs';
-import { verdictsOf } from './targets.mjs';
+import { shown, verdictsOf } from './targets.mjs';
 
 const STYLE = `
   body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 800px; margin: 2rem auto; padding: 0 1rem }
@@ -39,7 +39,7 @@ function targets(report) {
   if (verdicts.length === 0) return '';
   const lines = verdicts.map(
     ({ text, value, sign, limit, met }) =>
-      `<tr class="${met ? 'met' : 'missed'}"><td>${met ? 'met' : 'missed'}<td>${escape(text)}<td>${value.toFixed(2)} ${escape(sign)} ${Math.round(limit * 1_000) / 1_000}`,
+      `<tr class="${met ? 'met' : 'missed'}"><td>${met ? 'met' : 'missed'}<td>${escape(text)}<td>${shown(value)} ${escape(sign)} ${shown(limit)}`,
   );
   return `<h2>Targets</h2><table>${lines.join('')}</table>`;
 }

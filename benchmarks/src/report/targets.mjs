@@ -1,5 +1,6 @@
 // What Guard is to reach, and whether it did. The limits come from prototypes that were measured beside the bare backend
-// and the peers: they are ratios wherever that is possible, because absolute numbers move with the machine.
+// and the peers: they are ratios wherever that is possible, because absolute numbers move with the machine. A target of
+// what was played and that cannot be judged is named: silence would look like success.
 import { rowsWhere, timesOf } from './look.mjs';
 import { TARGETS } from './target-list.mjs';
 
@@ -8,21 +9,39 @@ export function printTargets(report) {
   if (verdicts.length === 0) return;
   console.log('\ntargets');
   for (const { text, value, sign, limit, met } of verdicts)
-    console.log(
-      `  ${met ? 'met   ' : 'MISSED'}  ${text}: ${value.toFixed(2)} ${sign} ${Math.round(limit * 1_000) / 1_000}`,
-    );
+    console.log(`  ${met ? 'met   ' : 'MISSED'}  ${text}: ${shown(value)} ${sign} ${shown(limit)}`);
+  for (const text of unjudged(report))
+    console.log(`  not judged  ${text}: a number that it needs is missing`);
+}
+
+/** Two digits, with which a value is compared as well: what looks the same is the same. */
+export function shown(value) {
+  return Number.isFinite(value) ? String(rounded(value)) : 'without end';
+}
+
+function rounded(value) {
+  return Math.round(value * 100) / 100;
 }
 
 /** `{ text, value, sign, limit, met }` of each target that this report can judge. */
 export function verdictsOf({ rows }) {
   return TARGETS.flatMap((target) => {
     const value = valueOf(rows, target);
-    if (value === undefined || !Number.isFinite(value)) return [];
+    // Without end is an answer: where somebody starves, no share is times as large.
+    if (value === undefined || Number.isNaN(value)) return [];
     const { text, sign, limit } = target;
-    // What is compared with a limit is shown with two digits, and met with them too.
-    const shown = Math.round(value * 100) / 100;
-    return [{ text, value, sign, limit, met: sign === '<=' ? shown <= limit : shown >= limit }];
+    const [is, atLimit] = [rounded(value), rounded(limit)];
+    return [{ text, value, sign, limit, met: sign === '<=' ? is <= atLimit : is >= atLimit }];
   });
+}
+
+/** What Guard was played for and nobody can say whether it reached it. */
+export function unjudged({ rows }) {
+  return TARGETS.filter((target) => {
+    const [ours] = rowsWhere(rows, { ...target.at, contender: target.of ?? 'guard', metric: target.metric });
+    const value = ours && valueOf(rows, target);
+    return ours !== undefined && (value === undefined || Number.isNaN(value));
+  }).map(({ text }) => text);
 }
 
 function valueOf(rows, { at, metric, of, over, overMetric, overParams, invert, turn, scale }) {
