@@ -107,34 +107,19 @@ function entryOps({ entry, deletion, write, lease, present }: WriteParts): IRequ
   const { value, writeId, ttl, expect } = write;
   if (value === null) return [remove(entry), put(deletion, Buffer.from(writeId), lease)];
   const text = entryValue(writeId, value);
-  if (ttl !== 'keep') return [put(entry, text, ttl === 'none' ? FOREVER : lease)];
-  const isThere = expect === 'any' ? present : expect !== 'absent';
+  if (!isKept(write)) return [put(entry, text, typeof ttl === 'number' ? lease : FOREVER)];
+  const isThere = expect !== 'any' || present;
   return [
     isThere ? { request_put: { key: entry, value: text, ignore_lease: true } } : put(entry, text, FOREVER),
   ];
 }
 
 /** The fence lasts at least as long as the entry and a while. One that is there stays, unless a new one is written. */
-function fenceOps({ entry, fence, write, lease, fenceLease = FOREVER }: WriteParts): IRequestOp[] {
-  const { ttl, value } = write;
+function fenceOps(parts: WriteParts): IRequestOp[] {
+  const { fence, write, lease, fenceLease = FOREVER } = parts;
   const token = write.fence && Buffer.from(fenceText(write.fence.lock, write.fence.token));
-  if (value !== null && ttl === 'keep') {
-    if (token === undefined) return [];
-    return [
-      nested({
-        compare: [exists(fence)],
-        success: [{ request_put: { key: fence, value: token, ignore_lease: true } }],
-        failure: [
-          nested({
-            compare: [leased(entry, 'Equal')],
-            success: [put(fence, token, FOREVER)],
-            failure: [put(fence, token, fenceLease)],
-          }),
-        ],
-      }),
-    ];
-  }
-  const until = value === null ? lease : ttl === 'none' ? FOREVER : fenceLease;
+  if (isKept(write)) return token === undefined ? liftedFence(parts) : [keptFence(parts, token)];
+  const until = write.value === null ? lease : typeof write.ttl === 'number' ? fenceLease : FOREVER;
   if (token !== undefined) return [put(fence, token, until)];
   return [
     nested({
@@ -144,13 +129,43 @@ function fenceOps({ entry, fence, write, lease, fenceLease = FOREVER }: WritePar
   ];
 }
 
+/**
+ * A new fence where the entry keeps its time. An entry without a lease does not end, and neither does one that was not
+ * there before: the fence that a delete left behind would.
+ */
+function keptFence({ entry, fence, fenceLease = FOREVER }: WriteParts, token: Buffer): IRequestOp {
+  return nested({
+    compare: [leased(entry, 'Equal')],
+    success: [put(fence, token, FOREVER)],
+    failure: [
+      nested({
+        compare: [exists(fence)],
+        success: [{ request_put: { key: fence, value: token, ignore_lease: true } }],
+        failure: [put(fence, token, fenceLease)],
+      }),
+    ],
+  });
+}
+
+/** The same without a new one. Who names a version replaces an entry, and that has its fence for as long as it lasts. */
+function liftedFence({ entry, fence, write }: WriteParts): IRequestOp[] {
+  if (write.expect !== 'any') return [];
+  return [
+    nested({
+      compare: [leased(entry, 'Equal'), leased(fence, 'NotEqual')],
+      success: [{ request_put: { key: fence, ignore_value: true, lease: FOREVER } }],
+    }),
+  ];
+}
+
 /** Whether it has to know what is there before it can be sent. */
 function takesForGranted(write: StateWrite): boolean {
   return isKept(write) && write.expect === 'any' && !isSmall(write.value ?? '');
 }
 
-function isKept({ ttl, value }: StateWrite): boolean {
-  return ttl === 'keep' && value !== null;
+/** Whether the entry keeps its time; one that must not be there has none, so nothing is asked about it. */
+function isKept({ ttl, value, expect }: StateWrite): boolean {
+  return ttl === 'keep' && value !== null && expect !== 'absent';
 }
 
 function exists(key: Buffer): ICompare {
