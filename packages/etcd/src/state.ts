@@ -5,7 +5,6 @@
  */
 import {
   FENCE_KEPT_MS,
-  MAX_VALUE_BYTES,
   systemClock,
   type Clock,
   type StateChange,
@@ -20,14 +19,14 @@ import { checkEtcdOptions, EtcdConnection, SENDING_MS, type EtcdClient } from '.
 import { EntryReads } from './entry-reads.js';
 import { FadingLeases, underLiveLeases } from './fading-leases.js';
 import { StateWatch } from './state-watch.js';
-import { isSmall, tokenOf } from './state-value.js';
+import { tokenOf } from './state-value.js';
 import { FOREVER, stagesOf, writeStep, type WriteParts } from './statements/state-write.js';
-import { apart, found, together, type Answer } from './statements/txn.js';
+import { apart, bytesOf, found, together, type Answer, type Step } from './statements/txn.js';
 
-/** What a write was told by an earlier round. */
-interface Known {
-  readonly present: boolean;
-  readonly fenceLease?: string;
+/** A write, with what earlier rounds told of it. */
+interface Wish {
+  readonly write: StateWrite;
+  readonly known: Pick<WriteParts, 'present' | 'fenceLease' | 'outlived'>;
   readonly rounds: number;
 }
 
@@ -39,6 +38,7 @@ interface Asked {
 }
 
 const MAX_ROUNDS = 8;
+const NOTHING_KNOWN = { present: true, fenceLease: undefined, outlived: undefined };
 const RESTLESS = 'the entry came and went as often as the write was sent';
 
 /** Options of `etcdState`. */
@@ -50,8 +50,8 @@ export interface EtcdStateOptions {
 }
 
 const MAX_BATCH = 32;
-/** The server takes 1.5 MB in one request. */
-const MAX_REQUEST_BYTES = MAX_VALUE_BYTES + 400_000;
+/** The server takes 1.5 MiB in one request, with what it adds itself: who asks. */
+const MAX_REQUEST_BYTES = 1_540_000;
 const TTL_SHARED_MS = 1_000;
 const FENCE_SHARED_MS = 600_000;
 
@@ -95,12 +95,9 @@ class EtcdState implements StateStore {
   }
 
   async write(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
-    const answers: WriteAnswer[] = [];
     const leases = [this.ttls, this.fences];
-    for (const chunk of chunksOf(writes)) {
-      answers.push(...(await underLiveLeases(leases, () => this.writeChunk(chunk))));
-    }
-    return answers;
+    const wishes = writes.map((write) => ({ write, known: NOTHING_KNOWN, rounds: 0 }));
+    return inParts(wishes, (rest) => underLiveLeases(leases, () => this.writeSome(rest)));
   }
 
   async scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
@@ -129,47 +126,43 @@ class EtcdState implements StateStore {
     this.watches.clear();
   }
 
-  private async writeChunk(
-    writes: readonly StateWrite[],
-    known: readonly Known[] = [],
-  ): Promise<WriteAnswer[]> {
-    const parts = await Promise.all(writes.map((write, n) => this.partsOf(write, known[n])));
-    const { response, resent } = await this.connection.txn(together(parts.map(writeStep)));
-    const told = apart(response, parts.length).map((answer, n) =>
+  /** Writes the first of them, as many as fit into one request. */
+  private async writeSome(wishes: readonly Wish[]): Promise<readonly WriteAnswer[]> {
+    const parts = await Promise.all(wishes.map((wish) => this.partsOf(wish)));
+    const steps = fitting(parts);
+    const { response, resent } = await this.connection.txn(together(steps));
+    const told = apart(response, steps.length).map((answer, n) =>
       answerOf(answer, parts[n]!, response.header.revision, resent),
     );
     const asked = told.flatMap((one, n) => ('status' in one ? [] : [n]));
     if (asked.length === 0) return told as WriteAnswer[];
-    if (known.length > 0 && known.every(({ rounds }) => rounds >= MAX_ROUNDS)) throw new Error(RESTLESS);
-    const next = await Promise.all(asked.map((n) => this.learn(parts[n]!, known[n], told[n] as Asked)));
-    const again = await this.writeChunk(
-      asked.map((n) => writes[n]!),
-      next,
-    );
+    const next = await Promise.all(asked.map((n) => this.learn(wishes[n]!, told[n] as Asked)));
+    const again = await inParts(next, (rest) => this.writeSome(rest));
     asked.forEach((n, place) => (told[n] = again[place]!));
     return told as WriteAnswer[];
   }
 
-  /** What a write needs to know before it is sent again: the first answer told it. */
-  private async learn(parts: WriteParts, known: Known | undefined, asked: Asked): Promise<Known> {
-    const rounds = (known?.rounds ?? 0) + 1;
-    if (asked.ask === 'presence') return { ...known, rounds, present: !parts.present };
-    const { grantedTTL } = await this.connection.timeToLive(asked.lease);
+  /** What a write needs to know before it is sent again: the answer told it. */
+  private async learn({ write, known, rounds }: Wish, { ask, lease }: Asked): Promise<Wish> {
+    if (rounds === MAX_ROUNDS) throw new Error(RESTLESS);
+    const again = { write, rounds: rounds + 1 };
+    if (ask === 'presence') return { ...again, known: { ...known, present: !known.present } };
+    const { grantedTTL } = await this.connection.timeToLive(lease);
     const fenceLease = await this.fenceLease(Math.max(0, Number(grantedTTL)) * 1_000);
-    return { present: parts.present, rounds, fenceLease };
+    return { ...again, known: { ...known, fenceLease, outlived: lease } };
   }
 
-  private async partsOf(write: StateWrite, known?: Known): Promise<WriteParts> {
+  private async partsOf({ write, known }: Wish): Promise<WriteParts> {
     const { names } = this.connection;
     const { key, value, ttl } = write;
     const lives = typeof ttl === 'number' && value !== null;
     const [lease, fenceLease] = await Promise.all([
       value === null ? this.fences.lease(FENCE_KEPT_MS) : lives ? this.ttls.lease(ttl) : FOREVER,
-      lives ? this.fenceLease(ttl) : known?.fenceLease,
+      lives ? this.fenceLease(ttl) : known.fenceLease,
     ]);
     return {
       ...{ entry: names.entry(key), fence: names.fence(key), deletion: names.deletion(key) },
-      ...{ write, lease, fenceLease, present: known?.present ?? true },
+      ...{ ...known, write, lease, fenceLease },
     };
   }
 
@@ -183,7 +176,7 @@ class EtcdState implements StateStore {
 
 function answerOf(answer: Answer, parts: WriteParts, revision: string, resent: boolean): WriteAnswer | Asked {
   let at = answer;
-  for (const stage of stagesOf(parts)) {
+  for (const stage of stagesOf(parts.write)) {
     const [kv] = found(at.responses[0]);
     if (stage === 'decided') {
       if (at.succeeded) return { status: 'written', version: revision };
@@ -199,20 +192,25 @@ function answerOf(answer: Answer, parts: WriteParts, revision: string, resent: b
   return { status: 'failed', cause: new Error('etcd answered a write in no way that is known') };
 }
 
-/** As few requests as the server's limit allows. */
-function chunksOf(writes: readonly StateWrite[]): StateWrite[][] {
-  const chunks: StateWrite[][] = [];
-  let bytes = Infinity;
-  for (const write of writes) {
-    // A small value may be named twice.
-    const named = isSmall(write.value ?? '') ? 2 : 1;
-    const size = Buffer.byteLength(write.key) * 4 + Buffer.byteLength(write.value ?? '') * named + 300;
-    if (bytes + size > MAX_REQUEST_BYTES) {
-      chunks.push([]);
-      bytes = 0;
-    }
-    chunks.at(-1)!.push(write);
-    bytes += size;
+/** The steps of the first writes, as many as the server takes in one request. */
+function fitting(parts: readonly WriteParts[]): readonly Step[] {
+  const steps: Step[] = [];
+  let bytes = 0;
+  for (const each of parts) {
+    const step = writeStep(each);
+    bytes += bytesOf(step);
+    if (bytes > MAX_REQUEST_BYTES && steps.length > 0) break;
+    steps.push(step);
   }
-  return chunks;
+  return steps;
+}
+
+/** Sends what is left until nothing is: each call answers to as many as it took, and to one at least. */
+async function inParts<I, A>(
+  items: readonly I[],
+  send: (rest: readonly I[]) => Promise<readonly A[]>,
+): Promise<A[]> {
+  const answers: A[] = [];
+  while (answers.length < items.length) answers.push(...(await send(items.slice(answers.length))));
+  return answers;
 }

@@ -1,6 +1,7 @@
 /** How long the fence of an entry stands, as the server says it: never shorter than the entry. */
 import type { StateWrite } from '@guard/core';
-import { leaseOf, secondsOf, wish, written } from './support/entries.js';
+import { etcdState } from '../src/index.js';
+import { beforeTimes, leaseOf, secondsOf, wish, written } from './support/entries.js';
 import { server, stopServer } from './support/place.js';
 import { Stage, type Process } from './support/stage.js';
 
@@ -97,4 +98,18 @@ describe('The fence of an entry', () => {
       expect(await leaseOf(client, fence)).toBe(lease);
     },
   );
+
+  it('[S2] outlives one that gets a longer ttl while its first holder asks for the shorter one', async () => {
+    await using stage = new Stage();
+    const { state, client, key, fence } = await placed(stage);
+    await written(state, wish(key, SMALL, { ttl: 60_000 }));
+    let asked = 0;
+    const longer = wish(key, SMALL, { ttl: 12 * HOUR * 1_000 });
+    const slow = etcdState(beforeTimes(client, async () => (asked += 1) > 1 || written(state, longer)));
+    stage.ends(() => slow.close());
+    await written(slow, wish(key, LARGE, under(10n)));
+    expect(asked).toBe(2);
+    expect(await secondsOf(client, `guard/s/${key}`)).toBeGreaterThan(11 * HOUR);
+    expect(await secondsOf(client, fence)).toBeGreaterThanOrEqual(13 * HOUR);
+  });
 });

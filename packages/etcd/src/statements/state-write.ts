@@ -2,8 +2,8 @@
  * Write, one transaction per entry.
  *
  * Flow: the last write was this very one → its version again; a larger token of the same lock wrote last → fenced; the
- * caller took a large entry for present that is not, or the other way round, or has no lease yet for its fence → asked
- * back; the expectation does not hold → conflict; else written.
+ * caller took a large entry for present that is not, or the other way round, or has no lease yet for its fence, or one
+ * made for another ttl → asked back; the expectation does not hold → conflict; else written.
  *
  * An entry's value begins with the id of its write. What must outlive the entry stands beside it, under leases of its
  * own: its fence, and the id of the write that deleted it.
@@ -23,6 +23,8 @@ export interface WriteParts {
   readonly lease: string;
   /** Lease of a fence that is to outlive an entry with a ttl; `undefined`: there is none yet. */
   readonly fenceLease: string | undefined;
+  /** Where the entry keeps its ttl: the lease of the entry that `fenceLease` was made to outlive. */
+  readonly outlived: string | undefined;
   /**
    * For a large write that keeps the ttl of whatever is there: whether it takes something to be there. A request names
    * a large value once, because it may be most of what the server takes; a small one is named for both.
@@ -37,11 +39,11 @@ export const FOREVER = '0';
 export type Stage = 'again' | 'fenced' | 'presence' | 'lease' | 'decided';
 
 /** The stages of a write, outermost first. */
-export function stagesOf({ write, fenceLease }: Pick<WriteParts, 'write' | 'fenceLease'>): readonly Stage[] {
+export function stagesOf(write: StateWrite): readonly Stage[] {
   const stages: Stage[] = ['again'];
   if (write.fence !== undefined) stages.push('fenced');
   if (takesForGranted(write)) stages.push('presence');
-  if (isKept(write) && write.fence !== undefined && fenceLease === undefined) stages.push('lease');
+  if (isKept(write) && write.fence !== undefined) stages.push('lease');
   return [...stages, 'decided'];
 }
 
@@ -50,7 +52,7 @@ export function stagesOf({ write, fenceLease }: Pick<WriteParts, 'write' | 'fenc
  * was put, or reads the entry where the expectation did not hold. A stage that failed answers with the next one.
  */
 export function writeStep(parts: WriteParts): Step {
-  return stagesOf(parts).reduceRight<Step | undefined>((next, stage) => {
+  return stagesOf(parts.write).reduceRight<Step | undefined>((next, stage) => {
     const step = stageStep(stage, parts);
     return next === undefined ? step : { ...step, failure: [nested(next)] };
   }, undefined)!;
@@ -73,7 +75,7 @@ function stageStep(stage: Stage, parts: WriteParts): Step {
     case 'presence':
       return { compare: [present ? isAbsent(entry) : exists(entry)], success: [bare(entry)] };
     case 'lease':
-      return { compare: [isAbsent(fence), leased(entry, 'NotEqual')], success: [bare(entry)] };
+      return { compare: [isAbsent(fence), ...outlivesFence(parts)], success: [bare(entry)] };
     case 'decided':
       return isKept(write) && write.expect === 'any' && !takesForGranted(write)
         ? { compare: [], success: [nested(eitherWay(parts)), ...fenceOps(parts)] }
@@ -83,6 +85,12 @@ function stageStep(stage: Stage, parts: WriteParts): Step {
             failure: [bare(entry)],
           };
   }
+}
+
+/** The entry has a ttl, and not the one that the lease of the fence was made for. */
+function outlivesFence({ entry, outlived }: WriteParts): ICompare[] {
+  const known = outlived === undefined ? [FOREVER] : [FOREVER, outlived];
+  return known.map((lease) => stands(entry, 'NotEqual', lease));
 }
 
 /** Writes what keeps the ttl of whatever is there. */
@@ -135,7 +143,7 @@ function fenceOps(parts: WriteParts): IRequestOp[] {
  */
 function keptFence({ entry, fence, fenceLease = FOREVER }: WriteParts, token: Buffer): IRequestOp {
   return nested({
-    compare: [leased(entry, 'Equal')],
+    compare: [stands(entry, 'Equal', FOREVER)],
     success: [put(fence, token, FOREVER)],
     failure: [
       nested({
@@ -152,7 +160,7 @@ function liftedFence({ entry, fence, write }: WriteParts): IRequestOp[] {
   if (write.expect !== 'any') return [];
   return [
     nested({
-      compare: [leased(entry, 'Equal'), leased(fence, 'NotEqual')],
+      compare: [stands(entry, 'Equal', FOREVER), stands(fence, 'NotEqual', FOREVER)],
       success: [{ request_put: { key: fence, ignore_value: true, lease: FOREVER } }],
     }),
   ];
@@ -176,9 +184,9 @@ function hasValue(key: Buffer, value: string): ICompare {
   return { key, target: 'Value', result: 'Equal', value: Buffer.from(value) };
 }
 
-/** Whether it stands under no lease; a key that is not there stands under none. */
-function leased(key: Buffer, none: 'Equal' | 'NotEqual'): ICompare {
-  return { key, target: 'Lease', result: none, lease: '0' };
+/** Whether it stands under this lease; a key that is not there stands under none. */
+function stands(key: Buffer, result: 'Equal' | 'NotEqual', lease: string): ICompare {
+  return { key, target: 'Lease', result, lease };
 }
 
 function bare(key: Buffer): IRequestOp {
