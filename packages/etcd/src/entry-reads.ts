@@ -1,7 +1,7 @@
 /**
  * Reads of state entries. A client bears 4 MB in one message, and a value may be one of them, so entries that nothing is
  * known of are read three at a time. Entries that follow each other, as a listing finds them, are first asked for on the
- * condition that all of them are small, many at a time.
+ * condition that all of them are small, many at a time. One call has eight requests on their way at most.
  */
 import type { StoredEntry } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
@@ -13,6 +13,7 @@ import { found, read, valuesBelow } from './statements/txn.js';
 const READ_AT_ONCE = 3;
 const SMALL_AT_ONCE = 100;
 const READS_IN_FLIGHT = 8;
+const MAX_ROUNDS = 8;
 
 /** Reads entries over one connection. */
 export class EntryReads {
@@ -25,15 +26,19 @@ export class EntryReads {
 
   /** The same for keys that follow each other in the store. */
   async readSpan(keys: readonly string[]): Promise<(StoredEntry | null)[]> {
-    const kvs = await inTurns(chunksOf(keys, SMALL_AT_ONCE), READS_IN_FLIGHT, (chunk) =>
-      this.readSmall(chunk),
-    );
-    return this.withTimes(keys, kvs.flat());
+    const chunks = chunksOf(keys, SMALL_AT_ONCE);
+    const small = await inTurns(chunks, READS_IN_FLIGHT, (chunk) => this.readSmall(chunk));
+    // Those that may be large in turns of their own: turns within turns would have 64 of them in memory at once.
+    const others = await this.readKeys(chunks.filter((_, n) => small[n] === undefined).flat());
+    let taken = 0;
+    const kvs = chunks.flatMap((chunk, n) => small[n] ?? others.slice(taken, (taken += chunk.length)));
+    return this.withTimes(keys, kvs);
   }
 
-  private async readSmall(keys: readonly string[]): Promise<(IKeyValue | undefined)[]> {
+  /** `undefined`: they have to be read as if all of them were large. */
+  private async readSmall(keys: readonly string[]): Promise<(IKeyValue | undefined)[] | undefined> {
     const [first, last] = [keys[0], keys.at(-1)];
-    if (keys.length <= READ_AT_ONCE || first === undefined || last === undefined) return this.readKeys(keys);
+    if (keys.length <= READ_AT_ONCE || first === undefined || last === undefined) return undefined;
     const span = this.connection.names.entriesBetween(first, last);
     const { response } = await this.connection.txn({
       compare: [valuesBelow(span, LARGE_MARK)],
@@ -41,7 +46,7 @@ export class EntryReads {
     });
     const range = response.responses[0]?.response_range;
     // One of them is large, or what came between them meanwhile takes the place of others.
-    if (!response.succeeded || range === undefined || range.more) return this.readKeys(keys);
+    if (!response.succeeded || range === undefined || range.more) return undefined;
     const byKey = new Map(range.kvs.map((kv) => [this.connection.names.entryKey(kv.key), kv]));
     return keys.map((key) => byKey.get(key));
   }
@@ -58,17 +63,38 @@ export class EntryReads {
     return keys.map((_, n) => found(response.responses[n])[0]);
   }
 
+  /**
+   * Times are asked for after the entries were read. Whoever wrote an entry anew in between may have left its old lease
+   * to its end: so what is over is read again, and gone only if nobody wrote it meanwhile.
+   */
   private async withTimes(
     keys: readonly string[],
     kvs: readonly (IKeyValue | undefined)[],
+    round = 0,
   ): Promise<(StoredEntry | null)[]> {
-    const leases = [
-      ...new Set(kvs.flatMap((kv) => (kv === undefined || kv.lease === FOREVER ? [] : [kv.lease]))),
-    ];
-    const left = new Map(
-      await inTurns(leases, READS_IN_FLIGHT, async (lease) => [lease, await this.leftMs(lease)] as const),
+    const left = await this.timesOf(kvs);
+    const entries = keys.map((key, n) => entryOf(key, kvs[n], left));
+    const over = [...keys.keys()].filter((n) => kvs[n] !== undefined && entries[n] === null);
+    if (over.length === 0) return entries;
+    if (round === MAX_ROUNDS)
+      throw new Error('entries ended and were written anew as often as they were read');
+    const newer = await this.readKeys(over.map((n) => keys[n]!));
+    const rewritten = newer.map((kv, place) =>
+      kv?.mod_revision === kvs[over[place]!]!.mod_revision ? undefined : kv,
     );
-    return keys.map((key, n) => entryOf(key, kvs[n], left));
+    const again = await this.withTimes(
+      over.map((n) => keys[n]!),
+      rewritten,
+      round + 1,
+    );
+    over.forEach((n, place) => (entries[n] = again[place]!));
+    return entries;
+  }
+
+  private async timesOf(kvs: readonly (IKeyValue | undefined)[]): Promise<ReadonlyMap<string, number>> {
+    const leases = kvs.flatMap((kv) => (kv === undefined || kv.lease === FOREVER ? [] : [kv.lease]));
+    const ask = async (lease: string) => [lease, await this.leftMs(lease)] as const;
+    return new Map(await inTurns([...new Set(leases)], READS_IN_FLIGHT, ask));
   }
 
   /** `0`: it is over, or less than a second is left, which the server does not tell apart. */
