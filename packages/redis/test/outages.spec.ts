@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis6';
+import type { Claim } from '@guard/core';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { fromIoredis, redisLocks } from '../src/index.js';
@@ -121,14 +122,14 @@ describe('A server in trouble', () => {
 
     it('[B40] [S6] says READONLY while it is a replica, renews nothing, and recovers by itself', async () => {
       await using stage = new Stage();
-      await using other = await startRedis({ appendOnly: false });
       const { connection } = await connect(stage, via);
       const guard = stage.guard(connection);
       const admin = stage.admin(server);
       const held = await guard.acquire('ro', { ttl: '1s' });
       const old = await guard.state.create('e', 1);
       await guard.state.set('e', 2);
-      await admin.replicaof(other.host, other.port);
+      // Of nobody: what it has stays an old copy.
+      await admin.replicaof('127.0.0.1', 1);
       stage.ends(() => admin.replicaof('NO', 'ONE'));
       const error = await failureOf(guard.acquire('ro2', { wait: '500ms' }));
       expect(error.code).toBe('unavailable');
@@ -140,6 +141,45 @@ describe('A server in trouble', () => {
       await until('the holder is told', () => held.signal.aborted, 2_000);
       await admin.replicaof('NO', 'ONE');
       expect((await guard.acquire('ro2', { wait: '5s' })).isHeld()).toBe(true);
+    });
+
+    it('[B40] [S6] gives no answer from the copy that it has as a replica: not busy, lost or free, nor granted or renewed', async () => {
+      await using stage = new Stage();
+      const locks = redisLocks((await connect(stage, via)).connection);
+      const admin = stage.admin(server);
+      const session = 'demoted';
+      const claimOf = (id: string, ttlMs: number): Claim => {
+        return {
+          key: 'copy/k',
+          id,
+          session,
+          ttlMs,
+          wait: false,
+          ticketTtlMs: 1_000,
+          holder: { label: 'test' },
+        };
+      };
+      const [granted] = await locks.acquire([claimOf('own', 60_000)]);
+      const { token } = granted as { token: bigint };
+      await locks.release([{ cancel: true, key: 'copy/gone', claim: 'dead', session, tombstoneMs: 60_000 }]);
+      stage.ends(() => admin.flushall());
+      await admin.replicaof('127.0.0.1', 1);
+      stage.ends(() => admin.replicaof('NO', 'ONE'));
+      const own = { key: 'copy/k', claim: 'own', session, token };
+      const foreign = { ...own, claim: 'foreign' };
+      const calls: Record<string, () => Promise<unknown>> = {
+        // While a tombstone stands, the first look at a lock is no write.
+        'a busy try': () => locks.acquire([claimOf('other', 1_000)]),
+        'a re-sent acquire of a longer lease': () => locks.acquire([claimOf('own', 1_000)]),
+        'a renewal of a longer lease': () => locks.renew([{ ...own, ttlMs: 1_000 }]),
+        'a foreign renewal': () => locks.renew([{ ...foreign, ttlMs: 1_000 }]),
+        'a foreign release': () => locks.release([foreign]),
+        'a look at a free lock': () => locks.inspect({ keys: ['copy/never'] }),
+      };
+      for (const [what, call] of Object.entries(calls)) {
+        const outcome = await call().then((answer) => answer, reasons);
+        expect([what, outcome]).toEqual([what, expect.stringMatching(/READONLY/)]);
+      }
     });
 
     it('[B55] [S6] waits through loading, and keeps its data', async () => {

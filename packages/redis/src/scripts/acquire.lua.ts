@@ -79,7 +79,11 @@ end
 
 local function renew_own(key, queue, tickets, record, a)
   if record.mode == 'h' then
-    if redis.call('PTTL', key) < a.ttl then redis.call('PEXPIRE', key, a.ttl) end
+    if redis.call('PTTL', key) < a.ttl then
+      redis.call('PEXPIRE', key, a.ttl)
+    else
+      only_on_a_master()
+    end
   else
     record.ends = math.max(record.ends, now + a.ttl * 1000)
     write(key, record, math.max(redis.call('PTTL', key), a.ttl + 1000))

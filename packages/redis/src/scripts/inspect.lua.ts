@@ -29,6 +29,7 @@ while at <= #fields do
       record.token, 1, ms_left(key, record), record.session, record.claim, record.holder, waiting(tickets),
     }
   else
+    only_on_a_master()
     answers[#answers + 1] = { string.sub(redis.call('GET', KEYS[1]) or '0', 1, 19), 0, 0, '', '', '', 0 }
   end
 end

@@ -24,7 +24,12 @@ local answers, rest = {}, {}
 for i = 1, #names do
   local v, proof = found[i], proofs[i]
   if v and string.byte(v, 1) == 104 and string.sub(v, 18, 17 + #proof) == proof then
-    if redis.call('PTTL', names[i]) < tonumber(ttls[i]) then redis.call('PEXPIRE', names[i], ttls[i]) end
+    if redis.call('PTTL', names[i]) < tonumber(ttls[i]) then
+      redis.call('PEXPIRE', names[i], ttls[i])
+    else
+      -- Nothing to write, and yet an answer that only a master can give.
+      redis.call('PERSIST', KEYS[1])
+    end
     answers[i] = 1
   else
     rest[#rest + 1] = i
