@@ -62,7 +62,7 @@ export type ClaimAnswer =
 /** In this very step the backend set the lease to at least its now + ttl, also for a re-sent acquire of a live claim (S4). */
 export interface Granted {
   readonly status: 'granted';
-  /** The fencing token of the grant; the same for a re-sent acquire. */
+  /** The fencing token of the grant; the same for a re-sent acquire, unless its floor is larger. */
   readonly token: bigint;
 }
 

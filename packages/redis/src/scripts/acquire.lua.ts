@@ -1,8 +1,8 @@
 /**
  * Acquire: a script for many claims, and one for a lone claim.
  *
- * Flow: tombstone → refused; a live grant of this very claim → its lease is set anew; a live lock of somebody else, or
- * a live ticket before this one → busy, or a ticket; else the lock.
+ * Flow: tombstone → refused; a live grant of this very claim → its lease is set anew, and its token is raised to a floor
+ * that is larger; a live lock of somebody else, or a live ticket before this one → busy, or a ticket; else the lock.
  * First all locks that are free with nobody waiting are taken, by what fits into a few lines: that is nearly all of
  * them. What is left goes through the whole of it, which is only set up where it is needed. While a tombstone is
  * remembered every claim goes through the whole of it.
@@ -78,8 +78,16 @@ local function grant(key, queue, tickets, record, a)
 end
 
 local function renew_own(key, queue, tickets, record, a)
+  local raised = a.floor > record.token
+  if raised then
+    record.token = a.floor
+    remember(a.floor)
+  end
   if record.mode == 'h' then
-    if redis.call('PTTL', key) < a.ttl then
+    local left = redis.call('PTTL', key)
+    if raised then
+      write(key, record, math.max(left, a.ttl))
+    elseif left < a.ttl then
       redis.call('PEXPIRE', key, a.ttl)
     else
       only_on_a_master()

@@ -81,6 +81,12 @@ local function write(key, r, px)
   redis.call('SET', key, head .. r.session .. '|' .. r.claim .. '|' .. r.holder, 'PX', px)
 end
 
+-- A token that was raised: nothing below it is given any more.
+local function remember(token)
+  local last = redis.call('GET', KEYS[1]) or ''
+  if string.sub(last, 1, 19) < token then redis.call('SET', KEYS[1], token .. string.sub(last, 20)) end
+end
+
 -- A new token, larger than every one before it. It is remembered before anything is granted under it.
 local function mint(record, floor)
   local last = redis.call('GET', KEYS[1])

@@ -108,6 +108,22 @@ const DEFECTS: readonly [what: string, defect: Defect, found: string][] = [
     'to the last digit',
   ],
   [
+    'ignores the floor of a re-sent acquire',
+    (inner) => {
+      const seen = new Set<string>();
+      return {
+        acquire: (claims) => {
+          const heard = claims.map(({ floor, ...claim }) =>
+            floor === undefined || seen.has(claim.id) ? claim : { ...claim, floor },
+          );
+          for (const { id } of claims) seen.add(id);
+          return inner.acquire(heard);
+        },
+      };
+    },
+    '[S2] are raised to the floor of a re-sent acquire',
+  ],
+  [
     'queues a claim that does not wait',
     (inner) => ({
       acquire: async (claims) =>

@@ -98,6 +98,28 @@ export const tokenCases: readonly LockCase[] = [
     },
   },
   {
+    title:
+      '[S2] are raised to the floor of a re-sent acquire, whether somebody waits or not, and go on above it',
+    unless: unlessFloor,
+    run: async (kit) => {
+      for (const somebodyWaits of kit.traits.fifo ? [false, true] : [false]) {
+        const key = kit.key(`raised ${somebodyWaits}`);
+        const { claim, token } = await kit.grant(kit.claim(key));
+        const after = kit.claim(key);
+        const next = somebodyWaits ? await kit.queue(after) : after;
+        assert.equal((await kit.grant({ ...claim, floor: 1n })).token, token, 'a floor that is no larger');
+        const floor = token + 1_000_000_000_000n;
+        const raised = await kit.grant({ ...claim, floor });
+        assert.ok(raised.token >= floor, `${raised.token} is below the floor ${floor}`);
+        assert.equal((await kit.info(key)).token, raised.token);
+        expectStatus(await kit.renew(raised.ref), 'renewed', 'renewal under the raised token');
+        expectStatus(await kit.release(raised.ref), 'released', 'release under the raised token');
+        const { token: later } = await kit.grant(next);
+        assert.ok(later > raised.token, `${later} after ${raised.token}`);
+      }
+    },
+  },
+  {
     title: 'are not below the floor of a ticket at its hand-over',
     unless: (traits) => unlessFifo(traits) ?? unlessFloor(traits),
     run: async (kit) => {
