@@ -56,7 +56,8 @@ local function bury(claim, ms)
   local grave = redis.call('ZSCORE', graves, claim)
   local ends = now + ms * 1000
   if not grave or tonumber(grave) < ends then redis.call('ZADD', graves, digits(ends, 1), claim) end
-  if redis.call('PTTL', graves) < ms then redis.call('PEXPIRE', graves, ms) end
+  -- Expiries are whole milliseconds: nobody may find the list gone while the mark below still asks for it.
+  if redis.call('PTTL', graves) < ms + 2 then redis.call('PEXPIRE', graves, ms + 2) end
   local last = redis.call('GET', KEYS[1]) or digits(0, 19)
   local mark = digits(ends, 19)
   if string.sub(last, 20) < mark then redis.call('SET', KEYS[1], string.sub(last, 1, 19) .. mark) end
