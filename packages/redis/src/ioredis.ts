@@ -57,7 +57,7 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
   const open = new Set<(error: Error) => void>();
   const broke = (): void => {
     breaks += 1;
-    for (const reject of open) reject(new Error('the connection broke before the answer'));
+    rejectAll(open, new Error('the connection broke before the answer'));
   };
   client.on('close', broke);
   client.on('-node', () => (breaks += 1));
@@ -139,9 +139,15 @@ function refusals(client: IoredisClient): { mayCome(): boolean; readonly open: S
   const { isCluster = false } = client;
   const mayCome = (): boolean => isCluster && (client as { readonly status?: string }).status !== 'ready';
   client.on('node error', (error: Error) => {
-    if (mayCome() && MAY_NOT.test(error.message)) for (const reject of [...open]) reject(error);
+    if (mayCome() && MAY_NOT.test(error.message)) rejectAll(open, error);
   });
   return { mayCome, open };
+}
+
+/** Rejects all calls that are open, and forgets them: those that the client lost never settle by themselves (L3). */
+function rejectAll(open: Set<(error: Error) => void>, error: Error): void {
+  for (const reject of open) reject(error);
+  open.clear();
 }
 
 /** Settles with the call, or is rejected by whoever finds it in `open`. */
