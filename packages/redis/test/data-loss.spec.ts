@@ -1,4 +1,5 @@
 /** What Redis acknowledged and lost: tokens go on all the same (S2), and whoever held a lock is told. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { viaIoredis6, viaNodeRedis6, type Client } from './support/clients.js';
@@ -53,6 +54,32 @@ describe('Lost data', () => {
       expect(await first.state.update('e', version!, 3)).toBeNull();
     },
   );
+
+  it.each(LOSSES)('[B103] every process that waits gets the lock in its turn after %s', async (_, lose) => {
+    await using stage = new Stage();
+    const [one, other] = await two(stage);
+    const holder = stage.guard(one.connection);
+    const { namespace } = holder;
+    const waiters = [one, other, other].map(({ connection }) => stage.guard(connection, { namespace }));
+    const held = await holder.acquire('k', { ttl: '1s' });
+    const tokens: bigint[] = [];
+    let inside = 0;
+    const turns = waiters.map(async (guard) => {
+      const lock = await guard.acquire('k', { ttl: '1s', wait: '30s' });
+      tokens.push(lock.token);
+      inside += 1;
+      expect(inside).toBe(1);
+      await sleep(20);
+      inside -= 1;
+      expect(await lock.release()).toBe('released');
+    });
+    await until('all wait', async () => (await holder.inspect('k')).waiting === waiters.length);
+    await lose();
+    await Promise.all(turns);
+    expect(tokens).toHaveLength(waiters.length);
+    const all = [held.token, ...tokens];
+    expect(all).toEqual([...new Set(all)].sort((a, b) => (a < b ? -1 : 1)));
+  });
 
   it('[S2] tokens grow when only the record of a free lock is lost, and when it is kept', async () => {
     await using stage = new Stage();

@@ -2,6 +2,7 @@
 import type { Guard, Lock } from '@guard/core';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel, type TestServer } from '@guard/testing/servers';
+import { fromIoredis, redisLocks } from '../src/index.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
 import { Stage } from './support/stage.js';
 
@@ -40,16 +41,22 @@ describe.each(LIBRARIES)('Behind Sentinel, %s', (_, via) => {
     await stage.admin(sentinel.sentinels[0]!).call('SENTINEL', 'FAILOVER', sentinel.masterName);
     const faults: string[] = [];
     const started = performance.now();
+    const atNewMaster = redisLocks(fromIoredis(stage.admin(replica)));
+    let newMasterSince: number | undefined;
     let after: Lock | undefined;
     while (after === undefined) {
       const port = await sentinel.masterPort();
+      if (port === replica.port) newMasterSince ??= performance.now();
       const lock = await first.acquire('other', { wait: '1s' }).catch((error: unknown) => {
         faults.push(reasons(error));
       });
-      if (port === replica.port && lock) after = lock;
+      const keys = [`${first.namespace}/lock/other`];
+      const isThere = async (): Promise<boolean> => (await atNewMaster.inspect({ keys }))[0]!.held;
+      if (lock && newMasterSince !== undefined && (await isThere())) after = lock;
       else await lock?.release();
       if (performance.now() - started > 15_000) throw new Error(`no recovery: ${faults.join('\n')}`);
     }
+    expect(performance.now() - newMasterSince!).toBeLessThan(5_000);
     expect(faults.filter((fault) => /busy/i.test(fault))).toEqual([]);
     // Renewed on the new master, or told; either way the waiter gets it.
     if (held.isHeld()) expect(await held.release()).not.toBe('lost');

@@ -26,8 +26,9 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A client of the test's own. */
-  admin({ host, port }: Pick<TestServer, 'host' | 'port'>): Redis {
-    const client = new Redis({ host, port, retryStrategy: () => 50, maxRetriesPerRequest: null });
+  admin({ host, port }: Pick<TestServer, 'host' | 'port'>, { enableReadyCheck = true } = {}): Redis {
+    const patient = { retryStrategy: () => 50, maxRetriesPerRequest: null };
+    const client = new Redis({ host, port, enableReadyCheck, ...patient });
     client.on('error', () => undefined);
     this.ends(() => client.disconnect());
     return client;
