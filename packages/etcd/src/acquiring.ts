@@ -18,6 +18,11 @@ import { acquireFree, acquireKnown, acquireNew } from './statements/acquire.js';
 import { found, type Answer, type Step } from './statements/txn.js';
 
 const MAX_ROUNDS = 5;
+/**
+ * A waiter that nobody told, and that finds itself the oldest, may come after a holder whose lease others ended. Where
+ * that holder lives, its watch tells it about now, and it is to know before the next one begins (B19).
+ */
+const TELL_FIRST_MS = 150;
 
 /** What acquiring needs of its adapter. */
 export interface AcquireHost {
@@ -35,6 +40,7 @@ export interface AcquireHost {
 export class Acquiring {
   private readonly answers: ClaimAnswer[] = [];
   private again: Asking[] = [];
+  private untold = false;
 
   constructor(private readonly host: AcquireHost) {}
 
@@ -51,12 +57,21 @@ export class Acquiring {
         await this.round(asking);
         asking = this.again;
       }
+      if (this.untold) await this.letOthersKnow();
     } finally {
       for (const own of owns) own.flights -= 1;
     }
     for (const { index, claim } of asking)
       this.fail(index, new Error(`etcd gave no lasting lease for ${claim.key}`));
+    // A lease may have been ended by others while the rest of the call was under way.
+    for (const [index, { id, key }] of claims.entries()) {
+      if (host.claims.get(id)?.home?.over) this.fail(index, new Error(`the lease of ${key} was ended`));
+    }
     return this.answers;
+  }
+
+  private letOthersKnow(): Promise<void> {
+    return new Promise((resolve) => void this.host.clock.setTimer(resolve, TELL_FIRST_MS));
   }
 
   private async round(asking: readonly Asking[]): Promise<void> {
@@ -156,6 +171,7 @@ export class Acquiring {
     this.host.claims.settle(own, lock, token);
     const verdict = landed.verdict(lock);
     if (verdict === 'over') return this.retry(one);
+    this.untold ||= one.created !== undefined && !own.held && !own.told;
     own.held = true;
     const untilMs = sentAt.monoMs + claim.ttlMs;
     this.believe(own, own.untilMs === Infinity ? untilMs : Math.max(own.untilMs, untilMs));

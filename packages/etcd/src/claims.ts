@@ -28,6 +28,8 @@ export interface Own {
   asked: boolean;
   /** It was granted, not only queued. */
   held: boolean;
+  /** A notice said that it holds the lock. */
+  told: boolean;
   /** On the monotonic clock: nobody believes in it after this. */
   untilMs: number;
   /** How many requests for it are on their way. */
@@ -115,6 +117,7 @@ export class Claims {
     this.leaveAll(own, before);
     own.created = undefined;
     own.held = false;
+    own.told = false;
     own.queue = [];
   }
 
@@ -155,6 +158,7 @@ function newOwn(named: Pick<Own, 'key' | 'id' | 'session' | 'slot' | 'name' | 'l
     home: undefined,
     asked: false,
     held: false,
+    told: false,
     untilMs: Infinity,
     flights: 0,
     queue: [],

@@ -7,6 +7,7 @@ import type { Clock, Instant } from '@guard/core';
 import type { Claims, Own } from './claims.js';
 import { isLeaseGone, type EtcdConnection } from './connection.js';
 import type { HandOvers } from './hand-over.js';
+import type { Markers } from './markers.js';
 import type { Session, Sessions, Verdict } from './sessions.js';
 import { apart, together, type Answer, type Step } from './statements/txn.js';
 
@@ -36,6 +37,7 @@ export class Flights {
     private readonly sessions: Sessions,
     private readonly claims: Claims,
     private readonly handOvers: HandOvers,
+    private readonly markers: Markers,
   ) {}
 
   /**
@@ -44,14 +46,19 @@ export class Flights {
    * @throws LeaseGone; anything else says that nothing is known.
    */
   async fly(steps: readonly Step[], needs: readonly Need[]): Promise<Landed> {
+    const { markers } = this;
     const due = dueOf(needs, this.clock.now());
-    const sending = this.connection.txn(together(steps));
+    const unmarked = markers.unmarked(needs);
+    const all =
+      unmarked.length === 0 ? steps : [...steps, ...unmarked.map((session) => markers.step(session))];
+    const sending = this.connection.txn(together(all));
     const verdicts = due.size === 0 ? undefined : this.beat(due, termOf(sending));
     try {
       const { response, resent } = await sending;
+      for (const session of unmarked) session.marked = true;
       const known = verdicts && (await verdicts);
       return {
-        answers: apart(response, steps.length),
+        answers: apart(response, all.length),
         revision: BigInt(response.header.revision),
         resent,
         verdict: (session) => (session.over ? 'over' : (known?.get(session) ?? 'good')),

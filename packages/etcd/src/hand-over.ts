@@ -86,6 +86,7 @@ export class HandOvers {
   arrived({ key, claim, token, queue }: Message): void {
     const own = this.claims.get(claim);
     if (own === undefined || own.key !== key) return;
+    own.told = true;
     own.queue = queue;
     this.inbox.deliver(own.session, { type: 'granted', key, claim, token: BigInt(token) });
   }

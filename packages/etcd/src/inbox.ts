@@ -1,6 +1,7 @@
 /**
- * The inbox of a process: whoever hands a lock over to one of its claims writes a notice there. One long-lived watch
- * reads it. What was missed while the watch was down is told by a gap notice, and asked for again.
+ * The inbox of a process: whoever hands a lock over to one of its claims writes a notice there, and its leases have
+ * their markers there. One long-lived watch reads it. What was missed while the watch was down is told by a gap notice,
+ * and asked for again.
  */
 import type { Clock, Notice, Subscription } from '@guard/core';
 import type { IWatchResponse } from 'etcd3';
@@ -17,17 +18,27 @@ export interface Message {
   readonly queue: readonly Place[];
 }
 
+/** Who makes something of what is read. */
+export interface InboxReader {
+  message(message: Message): void;
+  /** A key of the inbox is gone. */
+  deleted(name: Buffer): void;
+  /** Changes may have been missed, and are seen again from now on. */
+  reopened(): void;
+}
+
 /** The notices of one adapter, for all sessions that listen. */
 export class Inbox {
   private readonly listeners = new Map<string, Set<(notice: Notice) => void>>();
   private watch: ChangeWatch | undefined;
   private opening: Promise<void> | undefined;
+  private missed = false;
 
   constructor(
     private readonly connection: EtcdConnection,
     private readonly clock: Clock,
     private readonly process: string,
-    private readonly onMessage: (message: Message) => void,
+    private readonly reader: InboxReader,
   ) {}
 
   async subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
@@ -71,21 +82,38 @@ export class Inbox {
       this.clock,
       range,
       (changes) => this.read(changes),
-      (open) => this.tellAll({ type: 'gap', open }),
+      (open) => this.changed(open),
     );
     this.watch = watch;
     try {
       await watch.open();
+      this.seesAgain();
     } catch (error) {
+      this.missed = true;
       if (this.watch === watch) this.close();
       throw error;
     }
   }
 
+  private changed(open: boolean): void {
+    if (open) this.seesAgain();
+    else this.missed = true;
+    this.tellAll({ type: 'gap', open });
+  }
+
+  private seesAgain(): void {
+    if (this.missed) this.reader.reopened();
+    this.missed = false;
+  }
+
   private read({ events }: IWatchResponse): void {
     for (const { type, kv } of events) {
-      const message = type === 'Put' ? readMessage(kv.value) : undefined;
-      if (message !== undefined) this.onMessage(message);
+      if (type === 'Delete') {
+        this.reader.deleted(kv.key);
+        continue;
+      }
+      const message = readMessage(kv.value);
+      if (message !== undefined) this.reader.message(message);
     }
   }
 

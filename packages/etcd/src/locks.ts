@@ -30,6 +30,7 @@ import { HandOvers } from './hand-over.js';
 import { Inbox } from './inbox.js';
 import { inspectBelow, inspectKeys } from './inspecting.js';
 import { KeepAlive } from './keep-alive.js';
+import { Markers } from './markers.js';
 import { Reaper } from './reaper.js';
 import { Releasing } from './releasing.js';
 import { RenewingCall } from './renewing.js';
@@ -70,6 +71,7 @@ class EtcdLocks implements LockBackend {
     ttlGranularityMs: 1_500,
     maxBatch: MAX_STEPS,
     maxRenew: 5_000,
+    tellsLosses: true,
   };
   private readonly beats: KeepAlive;
   private readonly inbox: Inbox;
@@ -83,9 +85,15 @@ class EtcdLocks implements LockBackend {
     this.beats = new KeepAlive(connection, clock, () => this.inbox.renew());
     const sessions = new Sessions(connection, this.beats, clock);
     const claims = new Claims(connection.names, sessions, systemRandom.id());
-    this.inbox = new Inbox(connection, clock, claims.process, (message) => handOvers.arrived(message));
+    this.inbox = new Inbox(connection, clock, claims.process, {
+      message: (message) => handOvers.arrived(message),
+      deleted: (name) => markers.deleted(name),
+      reopened: () => void markers.verify(),
+    });
     const handOvers = new HandOvers(connection, claims, this.inbox);
-    const flights = new Flights(connection, clock, sessions, claims, handOvers);
+    const tell = (session: string, notice: Notice): void => this.inbox.deliver(session, notice);
+    const markers = new Markers(connection, sessions, claims, tell);
+    const flights = new Flights(connection, clock, sessions, claims, handOvers, markers);
     this.tombstones = new Tombstones(connection, clock);
     this.reaper = new Reaper(clock, claims, (own) => flights.take(own));
     this.host = {

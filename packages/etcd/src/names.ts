@@ -67,6 +67,23 @@ export class Names {
     return { key, range_end: endOf(key) };
   }
 
+  /** The markers of a process: in its inbox, where no notice is. */
+  markers(process: string): KeyRange {
+    const key = this.marker(process, '');
+    return { key, range_end: endOf(key) };
+  }
+
+  /** The marker of a lease. */
+  marker(process: string, lease: string): Buffer {
+    return this.name(`guard/n/${process}/lease/${lease}`);
+  }
+
+  /** The lease that a key of an inbox is the marker of; `undefined`: it is a notice. */
+  markedBy(process: string, name: Buffer): string | undefined {
+    const start = this.marker(process, '');
+    return name.subarray(0, start.length).equals(start) ? name.subarray(start.length).toString() : undefined;
+  }
+
   /** One notice for a process. The sender's own name is used again, so an inbox stays small. */
   notice(process: string, sender: string, slot: number): Buffer {
     return this.name(`guard/n/${process}/${sender}.${slot}`);

@@ -23,6 +23,8 @@ export class Session {
   /** `false`: it takes no new claims, and is revoked when its last one is gone. */
   open = true;
   over = false;
+  /** Its marker stands. */
+  marked = false;
   /** Claims that have a key under it, or may have. */
   readonly claims = new Set<Occupant>();
   /** How long the names of their keys are together. */
@@ -114,6 +116,11 @@ export class Sessions {
   /** The session of a lease, if it is of this process. */
   byLease(lease: string): Session | undefined {
     return this.all.get(lease);
+  }
+
+  /** Every session that is not over and whose marker stands. */
+  marked(): Session[] {
+    return [...this.all.values()].filter(({ marked, over }) => marked && !over);
   }
 
   /** Keeps a session alive. `term`: of an operation of the same flight that passed the quorum. */

@@ -1,6 +1,7 @@
 /** What locks cost, counted by the server itself. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { systemRandom, type Claim } from '@guard/core';
+import { until } from '@guard/testing';
 import { startEtcd } from '@guard/testing/servers';
 import { etcdLocks } from '../src/index.js';
 import { countsOf } from './support/counts.js';
@@ -23,12 +24,30 @@ describe('The server counts', () => {
     expect(after.KeepAlive - before.KeepAlive).toBeLessThan(10);
   });
 
+  it('[C1] one transaction and one lease for the first lock of a process, the marker of its lease included', async () => {
+    await using stage = new Stage();
+    const [url] = (await server()).urls;
+    const { guard, client } = stage.process([url!]);
+    const before = await countsOf(url!);
+    const lock = await guard.acquire('first');
+    const after = await countsOf(url!);
+    expect([after.Txn - before.Txn, after.Range - before.Range]).toEqual([1, 0]);
+    expect(after.LeaseGrant - before.LeaseGrant).toBe(1);
+    const [name] = await keysOf(client, stage.namespace, 'first');
+    const { kvs } = await client.getAll().prefix(name!).exec();
+    const { keys } = await client.leaseClient.leaseTimeToLive({ ID: kvs[0]!.lease, keys: true });
+    expect(keys.filter((key) => key.toString().startsWith('guard/n/'))).toHaveLength(1);
+    expect(await lock.release()).toBe('released');
+  });
+
   it('[C1] one for a try that finds the lock taken, and one more for the first claim that meets somebody there', async () => {
     await using stage = new Stage();
     const [url] = (await server()).urls;
     const [holder, other] = [stage.process([url!]).guard, stage.process([url!]).guard];
+    const { Watch } = await countsOf(url!);
     const held = await holder.acquire('met');
     await (await other.acquire('warm')).release();
+    await until('both listen', async () => (await countsOf(url!)).Watch === Watch + 2);
     const count = async (ask: () => Promise<unknown>): Promise<number> => {
       const before = await countsOf(url!);
       await ask();
@@ -43,8 +62,8 @@ describe('The server counts', () => {
       waiting.push(other.acquire('waited for'));
       await new Promise((resolve) => setTimeout(resolve, 200));
     };
-    // The short form, then the ticket, then a look once notices are listened to. From then on tickets come along at once.
-    expect(await count(wait)).toBe(3);
+    // The short form, then the ticket. From then on tickets come along at once.
+    expect(await count(wait)).toBe(2);
     expect(await count(wait)).toBe(1);
     await again.release();
     for (const lock of waiting) await (await lock).release();

@@ -103,6 +103,7 @@ it('[B34] a client that is idle sends no pings that a server punishes: no stream
   stage.ends(() => watch.close());
   const lock = await guard.acquire('p', { ttl: '2s' });
   const streams = async (): Promise<number> => (await countsOf(group.urls[0]!)).Watch;
+  await until('both watches', async () => (await streams()) === 2);
   const before = await streams();
   const idleMs = process.env['GUARD_PROFILE'] === 'full' ? 180_000 : 3_000;
   await pass(idleMs);

@@ -1,10 +1,38 @@
 /** What others do to keys and leases, and processes that are gone: who holds a lock learns that it does not any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failureOf, until } from '@guard/testing';
+import { systemRandom, type Claim, type Guard } from '@guard/core';
+import { failureOf, startTcpProxy, until } from '@guard/testing';
+import type { Etcd3 } from 'etcd3';
+import type { EtcdClient } from '../src/index.js';
+import { countsOf } from './support/counts.js';
 import { server, stopServer } from './support/place.js';
-import { keysOf, Stage } from './support/stage.js';
+import { guardOn, keysOf, Stage } from './support/stage.js';
 
 afterAll(stopServer);
+
+/** The lease that the oldest key of a lock stands under. */
+async function leaseOf(client: Etcd3, namespace: string, key: string): Promise<string> {
+  const [name] = await keysOf(client, namespace, key);
+  const { kvs } = await client.getAll().prefix(name!).exec();
+  return kvs[0]!.lease;
+}
+
+/** The keys of locks that a guard says are lost, each as often as it says so. */
+function lossesOf(guard: Guard): string[] {
+  const lost: string[] = [];
+  guard.on('lock-lost', ({ key }) => void lost.push(key));
+  return lost;
+}
+
+/** What was told to watches so far: the first word to each is that it sees. */
+async function watched(url: string): Promise<number> {
+  return (await countsOf(url)).Watched;
+}
+
+/** Waits until one watch more sees than `before`. */
+async function sees(url: string, before: number): Promise<void> {
+  await until('the watch', async () => (await watched(url)) > before);
+}
 
 describe('A lock is told to be lost', () => {
   it('[L1] [B20] where its key was deleted by hand, at the next renewal, and its waiter has it', async () => {
@@ -24,18 +52,101 @@ describe('A lock is told to be lost', () => {
     expect(next.isHeld()).toBe(true);
   });
 
-  it('[L1] [B21] where its lease was revoked, with every other lock under it; new ones get a new lease', async () => {
+  it('[L1] [B19] [B21] at once where its lease is ended, as every other lock under it is; new ones get a new lease', async () => {
     await using stage = new Stage();
-    const { guard, client } = stage.process((await server()).urls);
-    const locks = [await guard.acquire('r1', { ttl: '3s' }), await guard.acquire('r2', { ttl: '3s' })];
-    const [name] = await keysOf(client, stage.namespace, 'r1');
-    const { kvs } = await client.getAll().prefix(name!).exec();
-    await client.leaseClient.leaseRevoke({ ID: kvs[0]!.lease });
-    await until('the losses', () => locks.every((lock) => lock.signal.aborted), 3_000);
-    const again = await guard.acquire('r1', { ttl: '3s' });
+    const { urls } = await server();
+    const before = await watched(urls[0]!);
+    const { guard, client } = stage.process(urls);
+    const lost = lossesOf(guard);
+    const ttl = '60s';
+    const locks = [await guard.acquire('r1', { ttl }), await guard.acquire('r2', { ttl })];
+    const apart = await guard.acquire('r3', { ttl: '90s' });
+    await sees(urls[0]!, before);
+    const ID = await leaseOf(client, stage.namespace, 'r1');
+    await client.leaseClient.leaseRevoke({ ID });
+    // A renewal is due after twenty seconds.
+    await until('the losses', () => locks.every((lock) => lock.signal.aborted), 5_000);
+    expect(locks.map((lock) => lock.isHeld())).toEqual([false, false]);
+    const again = await guard.acquire('r1', { ttl });
     expect(again.token).toBeGreaterThan(locks[1]!.token);
-    await sleep(1_500);
-    expect(again.isHeld()).toBe(true);
+    expect(await leaseOf(client, stage.namespace, 'r1')).not.toBe(ID);
+    expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(['lost', 'lost']);
+    await sleep(300);
+    expect([again.isHeld(), apart.isHeld()]).toEqual([true, true]);
+    expect(lost.sort()).toEqual(['r1', 'r2']);
+  });
+
+  it('[S1] [B19] before a waiter has it that asks in that very moment and is nearer to the server', async () => {
+    await using stage = new Stage();
+    const { urls, nodes } = await server();
+    await using proxy = await startTcpProxy({ target: { host: nodes[0]!.host, port: nodes[0]!.port } });
+    const before = await watched(urls[0]!);
+    const [a, b] = [stage.process([`http://${proxy.host}:${proxy.port}`]), stage.process(urls)];
+    const lock = await a.guard.acquire('w', { ttl: '60s' });
+    await sees(urls[0]!, before);
+    proxy.delay(40, 'to-client');
+    const id = systemRandom.id();
+    const times = { ttlMs: 60_000, ticketTtlMs: 6_000 };
+    const key = `${stage.namespace}/lock/w`;
+    const claim: Claim = { key, id, ...times, wait: true, session: 's', holder: { label: id } };
+    const asked = async (): Promise<string> => (await b.locks.acquire([claim]))[0]!.status;
+    expect(await asked()).toBe('queued');
+    const ID = await leaseOf(b.client, stage.namespace, 'w');
+    await b.client.leaseClient.leaseRevoke({ ID });
+    expect([await asked(), lock.isHeld()]).toEqual(['granted', false]);
+  });
+
+  it('[L1] [B19] once its process sees again, where its lease was ended while the wire was down', async () => {
+    await using stage = new Stage();
+    const group = await server();
+    const [node] = group.nodes;
+    await using proxy = await startTcpProxy({ target: { host: node!.host, port: node!.port } });
+    const before = await watched(group.urls[0]!);
+    const { guard } = stage.process([`http://${proxy.host}:${proxy.port}`]);
+    const lost = lossesOf(guard);
+    const lock = await guard.acquire('d', { ttl: '90s' });
+    await sees(group.urls[0]!, before);
+    const admin = stage.client(group.urls);
+    proxy.refuse();
+    await admin.leaseClient.leaseRevoke({ ID: await leaseOf(admin, stage.namespace, 'd') });
+    proxy.heal();
+    // A renewal is due after thirty seconds.
+    await until('the loss', () => lock.signal.aborted, 20_000);
+    expect(lost).toEqual(['d']);
+  });
+
+  it('[L1] [B21] at its next renewal where its lease is ended and no watch can be opened', async () => {
+    await using stage = new Stage();
+    const client = stage.client((await server()).urls);
+    const { kv, leaseClient, prefix } = client;
+    const watch = (): Promise<never> => Promise.reject(new Error('no streams here'));
+    const watchClient = { watch } as unknown as EtcdClient['watchClient'];
+    const { guard } = guardOn(stage, { kv, leaseClient, prefix, watchClient });
+    const errors: string[] = [];
+    guard.on('error', ({ during }) => void errors.push(during));
+    const lost = lossesOf(guard);
+    const lock = await guard.acquire('n', { ttl: '3s' });
+    await client.leaseClient.leaseRevoke({ ID: await leaseOf(client, stage.namespace, 'n') });
+    await until('the loss', () => lock.signal.aborted, 3_000);
+    expect([lost, errors]).toEqual([['n'], ['subscribing to notices']]);
+  });
+
+  it('[B21] never where Guard itself gives leases back', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const before = await watched(urls[0]!);
+    const { guard, locks } = stage.process(urls);
+    const lost = lossesOf(guard);
+    const [one, other] = [
+      await guard.acquire('g1', { ttl: '60s' }),
+      await guard.acquire('g2', { ttl: '60s' }),
+    ];
+    await sees(urls[0]!, before);
+    await one.extend('2m');
+    expect(await Promise.all([one, other].map((lock) => lock.release()))).toEqual(['released', 'released']);
+    await locks.close();
+    await sleep(200);
+    expect(lost).toEqual([]);
   });
 
   it('[S5] [B20] and an extension of it says so at once, although its lease lives, and leaves its successor alone', async () => {

@@ -167,6 +167,10 @@ export interface LockTraits {
   readonly maxBatch: number;
   /** The most renewals that one call takes, where they are cheaper than other operations. Default `maxBatch`. */
   readonly maxRenew?: number;
+  /**
+   * Notices tell of locks that are gone sooner than renewals do, so holders listen as well. Default: only waiters do.
+   */
+  readonly tellsLosses?: boolean;
 }
 
 /**

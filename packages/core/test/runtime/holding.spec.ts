@@ -1,5 +1,5 @@
-import { GuardError } from '../../src/index.js';
-import { stage, watch } from './stage.js';
+import { createGuard, GuardError, memoryLocks, type LockBackend, type Notice } from '../../src/index.js';
+import { plain, stage, watch } from './stage.js';
 
 describe('a held lock', () => {
   it('[S1] is held until its trust deadline, counted from before the request was sent', async () => {
@@ -194,6 +194,64 @@ describe('a held lock', () => {
     const next = await b.acquire('a');
     expect(next.token > lock.token).toBe(true);
     expect(await b.forceRelease('nobody', { note: 'x' })).toBe(false);
+  });
+});
+
+describe('a held lock whose backend tells of losses', () => {
+  /** A guard on a backend whose notices the test makes, and what became of each wish to listen. */
+  function telling(opens: () => boolean) {
+    const { clock } = stage();
+    const inner = memoryLocks({ clock });
+    const listening: ((notice: Notice) => void)[] = [];
+    const ids: string[] = [];
+    let wishes = 0;
+    const backend: LockBackend = {
+      ...plain(inner),
+      traits: { ...inner.traits, tellsLosses: true },
+      acquire: (claims) => (ids.push(...claims.map(({ id }) => id)), inner.acquire(claims)),
+      subscribe: async (_session, onNotice) => {
+        wishes += 1;
+        if (!opens()) throw new Error('no stream');
+        listening.push(onNotice);
+        return { close: async () => undefined };
+      },
+    };
+    const guard = createGuard({ locks: backend, clock });
+    const lost: string[] = [];
+    guard.on('lock-lost', ({ key }) => void lost.push(key));
+    return { clock, guard, lost, ids, tell: (notice: Notice) => listening[0]!(notice), wishes: () => wishes };
+  }
+
+  it('[L1] is lost once, at a notice and before any renewal, and others stay', async () => {
+    const { guard, lost, ids, tell, wishes } = telling(() => true);
+    const [one, other] = [await guard.acquire('one'), await guard.acquire('other')];
+    for (let n = 0; n < 2; n += 1) tell({ type: 'lost', key: one.key, claim: ids[0]! });
+    expect([one.signal.aborted, one.isHeld(), other.isHeld()]).toEqual([true, false, true]);
+    expect(await one.release()).toBe('lost');
+    expect(await other.release()).toBe('released');
+    tell({ type: 'lost', key: other.key, claim: ids[1]! });
+    expect([lost, wishes()]).toEqual([['one'], 1]);
+  });
+
+  it('[L3] is granted where the stream does not open, which later locks ask for again, and not each of them', async () => {
+    let opens = false;
+    const { clock, guard, ids, lost, tell, wishes } = telling(() => opens);
+    guard.on('error', () => undefined);
+    for (let n = 0; n < 20; n += 1) await (await guard.acquire(`k${n}`)).release();
+    expect(wishes()).toBe(1);
+    opens = true;
+    await clock.advance(5_000);
+    const lock = await guard.acquire('last');
+    expect(wishes()).toBe(2);
+    tell({ type: 'lost', key: lock.key, claim: ids.at(-1)! });
+    expect(lost).toEqual(['last']);
+  });
+
+  it('of a backend that tells of none listens only once somebody waits', async () => {
+    const { process } = stage();
+    const { guard, net } = process();
+    await guard.acquire('a');
+    expect(net.plan.traffic('subscribe').calls).toBe(0);
   });
 });
 

@@ -9,7 +9,7 @@ export const locks: Omit<LockBackendSuite, 'runner'> = {
   name: 'etcdLocks',
   traits: {
     ...{ fifo: true, push: true, floor: false, minTtlMs: 2_000, ttlGranularityMs: 1_500 },
-    ...{ maxBatch: 32, maxRenew: 5_000 },
+    ...{ maxBatch: 32, maxRenew: 5_000, tellsLosses: true },
   },
   create: async () => {
     const place = await placeOf((client) => etcdLocks(client));

@@ -59,6 +59,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   readonly holder: Holder;
   readonly minTtlMs: number;
   readonly answersAtOnce: boolean;
+  private readonly tellsLosses: boolean;
   readonly leases: Scheduler;
   readonly waits: Scheduler;
   readonly cancels: Cancels;
@@ -81,6 +82,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     this.holder = { label: options.label };
     this.minTtlMs = backend.traits.minTtlMs;
     this.answersAtOnce = backend.atOnce !== undefined;
+    this.tellsLosses = backend.traits.tellsLosses === true;
     this.leases = new Scheduler(clock, false);
     this.waits = new Scheduler(clock, true);
     this.verbs = new Verbs(backend, clock, events, options.policy, this.waits);
@@ -278,6 +280,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   private hold(request: ClaimRequest, claim: string, startedAt: Instant, end: GrantedEnd): Lease {
     const lease = new Lease(this, request, claim, end, firstRenewMs(request, end));
     this.held.add(lease);
+    if (this.tellsLosses) this.room.listenForLosses();
     if (this.events.has('lock-granted')) {
       const waitedMs = this.clock.now().monoMs - startedAt.monoMs;
       this.events.emit('lock-granted', { key: request.shownKey, token: end.token, waitedMs });

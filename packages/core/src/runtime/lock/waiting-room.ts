@@ -1,6 +1,6 @@
 /**
- * Everything that claims of this process wait for: one queue per key, one stream of notices for all of them, one
- * listener per abort signal however many claims share it.
+ * Everything that claims of this process wait for: one queue per key, one stream of notices for all of them (and for
+ * holders, where the backend tells them of losses), one listener per abort signal however many claims share it.
  */
 import type { QueueView } from '../../machine/claim.js';
 import { backoffMs } from '../../machine/backoff.js';
@@ -26,6 +26,8 @@ export class WaitingRoom implements Room {
   private pushing = false;
   private failures = 0;
   private closed = false;
+  /** A stream that did not open is not asked for again before then. */
+  private notBeforeMs = -Infinity;
   private readonly resubscribe = { dueMonoMs: 0, slot: -1, fire: (): void => this.subscribe() };
 
   constructor(private readonly locks: ClaimHost) {}
@@ -71,6 +73,12 @@ export class WaitingRoom implements Room {
   /** A lock of this process was given back. Where nobody is told by a message, the next in line here asks at once. */
   gaveBack(fullKey: string): void {
     if (!this.pushing) this.queues.get(fullKey)?.wake();
+  }
+
+  /** A lock is held whose loss is told by a notice. Where the stream does not open, a later lock asks for it again. */
+  listenForLosses(): void {
+    if (this.subscription === undefined && this.locks.clock.now().monoMs >= this.notBeforeMs)
+      this.subscribe();
   }
 
   /** Calls `listener` when the signal aborts. Returns a function that takes the wish back. */
@@ -147,8 +155,9 @@ export class WaitingRoom implements Room {
     this.failures += 1;
     const { clock, events, random, waits } = this.locks;
     events.emit('error', { error: discreet(error), during: 'subscribing to notices' });
+    this.notBeforeMs = clock.now().monoMs + backoffMs(this.failures, random.fraction());
     if (this.closed || this.queues.size === 0) return;
-    waits.schedule(this.resubscribe, clock.now().monoMs + backoffMs(this.failures, random.fraction()));
+    waits.schedule(this.resubscribe, this.notBeforeMs);
   }
 
   private noticed(notice: Notice): void {
