@@ -3,8 +3,11 @@ import ts from 'typescript';
 
 const FILE = require.resolve('./accepted.ts');
 
+/** The second program takes over what the first one has read. */
+let before: ts.Program | undefined;
+
 function errorsOf(legacy: boolean): string[] {
-  const program = ts.createProgram([FILE], {
+  const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,
     lib: ['lib.es2023.d.ts', 'lib.es2024.string.d.ts', 'lib.esnext.disposable.d.ts'],
     types: ['node'],
@@ -17,7 +20,9 @@ function errorsOf(legacy: boolean): string[] {
     skipLibCheck: true,
     experimentalDecorators: legacy,
     emitDecoratorMetadata: legacy,
-  });
+  };
+  const program = ts.createProgram({ rootNames: [FILE], options, ...(before && { oldProgram: before }) });
+  before = program;
   const source = program.getSourceFile(FILE);
   return ts.getPreEmitDiagnostics(program, source).map(({ start = 0, messageText }) => {
     const line = (source?.getLineAndCharacterOfPosition(start).line ?? 0) + 1;
