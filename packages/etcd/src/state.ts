@@ -21,7 +21,8 @@ import { FadingLeases, underLiveLeases } from './fading-leases.js';
 import { StateWatch } from './state-watch.js';
 import { tokenOf } from './state-value.js';
 import { FOREVER, stagesOf, writeStep, type WriteParts } from './statements/state-write.js';
-import { apart, bytesOf, found, together, type Answer, type Step } from './statements/txn.js';
+import { apart, found, together, type Answer, type Step } from './statements/txn.js';
+import { bytesOf } from './step-size.js';
 
 /** A write, with what earlier rounds told of it. */
 interface Wish {
