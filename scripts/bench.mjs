@@ -2,11 +2,14 @@
 import { optionsOrEnd } from '../benchmarks/src/options.mjs';
 import { makeReady } from './lib/ready.mjs';
 import { run } from './lib/run.mjs';
-import { CONTENDERS, PROGRAMS, provideServerPrograms } from './lib/server-programs.mjs';
+import { PROGRAMS, provideServerPrograms } from './lib/server-programs.mjs';
+
+/** A contender of its own. */
+const ETCDCTL = { program: 'etcdctl', package: 'etcd-client' };
 
 optionsOrEnd(process.argv.slice(2));
 // What cannot be installed here may come as a container, or be said when a server is to start.
-const programs = [...PROGRAMS, ...CONTENDERS];
+const programs = [...PROGRAMS, ETCDCTL];
 const ready = (await makeReady('the benchmark')) && (await provideServerPrograms({ programs }));
 process.exitCode = ready ? await bench() : 1;
 

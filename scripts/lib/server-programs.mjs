@@ -22,9 +22,6 @@ export const PROGRAMS = [
 /** The Debian packages that bring them. */
 export const SERVER_PACKAGES = PROGRAMS.map((entry) => entry.package);
 
-/** What the benchmarks run beside servers: a contender. */
-export const CONTENDERS = [{ program: 'etcdctl', package: 'etcd-client' }];
-
 /**
  * Installs what is missing, or says how to. Answers `false` only where an installation was tried and failed. A
  * test hands in another machine.

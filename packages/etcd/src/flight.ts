@@ -49,16 +49,15 @@ export class Flights {
     const { markers } = this;
     const due = dueOf(needs, this.clock.now());
     const unmarked = markers.unmarked(needs);
-    const all =
-      unmarked.length === 0 ? steps : [...steps, ...unmarked.map((session) => markers.step(session))];
-    const sending = this.connection.txn(together(all));
+    const also = unmarked.map((session) => markers.put(session));
+    const sending = this.connection.txn(together(steps, also));
     const verdicts = due.size === 0 ? undefined : this.beat(due, termOf(sending));
     try {
       const { response, resent } = await sending;
       for (const session of unmarked) session.marked = true;
       const known = verdicts && (await verdicts);
       return {
-        answers: apart(response, all.length),
+        answers: apart(response, steps.length + also.length).slice(0, steps.length),
         revision: BigInt(response.header.revision),
         resent,
         verdict: (session) => (session.over ? 'over' : (known?.get(session) ?? 'good')),

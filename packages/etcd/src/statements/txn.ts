@@ -17,14 +17,14 @@ export interface Answer {
 /** The server takes 128 operations in one transaction: those of the outer one and the deepest nested one. */
 export const MAX_STEPS = 32;
 
-/** Several steps as one transaction; a single one as it is. */
-export function together(steps: readonly Step[]): ITxnRequest {
+/** Several steps as one transaction; a single one as it is. `also`: operations that are carried out in any case. */
+export function together(steps: readonly Step[], also: readonly IRequestOp[] = []): ITxnRequest {
   const [first] = steps;
-  if (steps.length === 1 && first !== undefined) return first;
-  return { compare: [], success: steps.map(nested) };
+  if (steps.length + also.length === 1 && first !== undefined) return first;
+  return { compare: [], success: [...steps.map(nested), ...also] };
 }
 
-/** The answers to the steps of `together`, in their order. */
+/** The answers to the steps of `together`, in their order; `count`: of steps and of other operations. */
 export function apart(response: ITxnResponse, count: number): readonly Answer[] {
   if (count === 1) return [response];
   return response.responses.map((one) => one.response_txn);
