@@ -79,8 +79,8 @@ export default {
       testMatch: ['<rootDir>/packages/*/test/smoke/**/*.spec.ts'],
     },
     // What `npm run test:deep` plays: mechanisms taken out, one by one, which the simulator must notice; the contract
-    // suites on every other topology; schedules under processes that are killed and through hours of outages; and the
-    // report of the benchmarks.
+    // suites on every other topology; schedules under processes that are killed and through hours of outages; the report
+    // of the benchmarks; and the demo on servers.
     {
       ...shared,
       displayName: 'deep',
@@ -88,10 +88,16 @@ export default {
         '<rootDir>/packages/*/test/{mutations,topologies,soak}/**/*.spec.ts',
         `<rootDir>/packages${HOURS}*.spec.ts`,
         '<rootDir>/test/benchmarks/**/*.spec.ts',
+        '<rootDir>/examples/*/test/deep/**/*.spec.ts',
       ],
     },
     // Their own programs, in processes of their own: they need a build.
-    { ...shared, displayName: 'examples', testMatch: ['<rootDir>/examples/*/test/**/*.spec.ts'] },
+    {
+      ...shared,
+      displayName: 'examples',
+      testMatch: ['<rootDir>/examples/*/test/**/*.spec.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '/test/deep/'],
+    },
     { ...shared, displayName: 'structure', testMatch: ['<rootDir>/test/structure/**/*.spec.ts'] },
   ],
 };

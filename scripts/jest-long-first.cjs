@@ -3,7 +3,7 @@
 const Sequencer = require('@jest/test-sequencer').default;
 
 const LONG =
-  /contract|simulator|mutations|topologies|soak|nest-billing|demo\.spec|programs|outages|postgres-(transaction|locks)|processes|schedules|etcd.test.(cluster|access|cost|leases|secrets)/;
+  /contract|simulator|mutations|topologies|soak|nest-billing|demo.test.(demo|deep)|programs|outages|postgres-(transaction|locks)|processes|schedules|etcd.test.(cluster|access|cost|leases|secrets)/;
 
 module.exports = class LongFirst extends Sequencer {
   sort(tests) {

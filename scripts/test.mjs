@@ -6,7 +6,7 @@ import { run } from './lib/run.mjs';
 import { provideServerPrograms } from './lib/server-programs.mjs';
 import { Stages } from './lib/stages.mjs';
 
-const WORKERS = Math.max(4, availableParallelism() - 2);
+const WORKERS = Math.max(5, availableParallelism() - 2);
 
 const stages = new Stages();
 const totals = { passed: 0, failed: 0, skipped: 0 };
@@ -19,8 +19,7 @@ const [there] = await Promise.all([
 if (there) {
   const build = stages.run('build', async () => (await script('build.mjs', '--unchecked')).code === 0);
   await Promise.all([
-    // What waits for servers and processes most of the while begins as soon as it can. It keeps times, so it gets one
-    // worker less than it has alone.
+    // What waits for servers and processes most of the while begins as soon as it can.
     Promise.all([stages.run('native modules', provideNativeModules), build]).then(() =>
       stages.run('tests: unit, examples, servers', () =>
         test(['unit', 'examples', 'servers'], { args: [`--maxWorkers=${WORKERS}`] }),

@@ -1,32 +1,19 @@
 /** The demo itself, in processes of its own: needs a build, and real seconds. */
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { SeededRandom } from '@guard/testing';
-import { built, ended, start } from '../../../test/support/example.js';
+import { ended } from '../../../test/support/example.js';
+import { figuresIn, playing } from './support/playing.js';
 
 const { seed } = new SeededRandom();
 
 describe(`the demo (GUARD_SEED=${seed})`, () => {
-  let folder: string;
-  const started: ChildProcess[] = [];
-
-  built();
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'guard-demo-test-'));
-    // Where this is root, Postgres is not: its data lies in here too.
-    chmodSync(folder, 0o755);
-  });
-  afterAll(() => {
-    for (const child of started) child.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const { play, folder } = playing();
 
   it('settles every occurrence once, with a worker killed and one stopped', async () => {
     const { code, output } = await ended(play(['--json', '--seed', String(seed)]));
     expect({ code, output }).toMatchObject({ code: 0 });
-    const figures = JSON.parse(lastLine(output)) as Record<string, number>;
+    const figures = figuresIn(output);
     expect(figures).toEqual({
       ...{ occurrences: 20, completed: 20, duplicates: 0, missed: 0, nodes: 3 },
       ...{ takeovers: expect.any(Number) as number, refusedWrites: expect.any(Number) as number },
@@ -40,45 +27,14 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     expect(output).toMatch(/ledger write refused: \[stale-token\]/);
     expect(output).toMatch(/finish refused: /);
     expect(output).not.toContain('\u001b');
-    expect(readdirSync(folder)).toEqual([]);
-  }, 120_000);
-
-  it.each(['redis', 'etcd'])(
-    'settles every occurrence once with locks and runs on %s',
-    async (backend) => {
-      const args = ['--json', '--backend', backend, '--occurrences', '8', '--seed', String(seed)];
-      const { code, output } = await ended(play(args));
-      expect({ code, output }).toMatchObject({ code: 0 });
-      const figures = JSON.parse(lastLine(output)) as Record<string, number>;
-      expect(figures).toMatchObject({ duplicates: 0, missed: 0, nodes: 3 });
-      expect(figures['completed']).toBe(figures['occurrences']);
-      expect(figures['occurrences']).toBeGreaterThanOrEqual(8);
-      expect(figures['takeovers']).toBeGreaterThanOrEqual(2);
-      expect(figures['refusedWrites']).toBeGreaterThanOrEqual(2);
-      expect(figures['balanceActual']).toBe(figures['balanceExpected']);
-    },
-    120_000,
-  );
-
-  it('[S7] [S8] settles every occurrence once with locks on Redis and runs on Postgres, while each of the two is away in turn', async () => {
-    const stores = ['--locks', 'redis', '--runs', 'postgres', '--outage', '4s', '--occurrences', '6'];
-    const { code, output } = await ended(play(['--json', ...stores, '--seed', String(seed)]));
-    expect({ code, output }).toMatchObject({ code: 0 });
-    const figures = JSON.parse(lastLine(output)) as Record<string, number>;
-    expect(figures).toMatchObject({ occurrences: 18, completed: 18, duplicates: 0, missed: 0 });
-    expect(figures['balanceActual']).toBe(figures['balanceExpected']);
-    for (const store of ['redis', 'postgres']) {
-      expect(output).toMatch(new RegExp(`${store} +the server is killed \\(SIGKILL\\), and away for 4 s`));
-      expect(output).toMatch(new RegExp(`${store} +the server is back`));
-    }
-    expect(output).toContain('a call, to be made again: [unavailable]');
+    expect(readdirSync(folder())).toEqual([]);
   }, 120_000);
 
   it('fails without the guard, and says what was doubled', async () => {
     const args = ['--json', '--unguarded', '--occurrences', '6', '--seed', String(seed)];
     const { code, output } = await ended(play(args));
     expect({ code, output }).toMatchObject({ code: 1 });
-    const figures = JSON.parse(lastLine(output)) as Record<string, number>;
+    const figures = figuresIn(output);
     expect(figures).toMatchObject({ occurrences: 6, missed: 0, takeovers: 0, refusedWrites: 0, nodes: 3 });
     expect(figures['duplicates']).toBeGreaterThan(0);
     expect(figures['balanceActual']).toBeGreaterThan(figures['balanceExpected'] ?? NaN);
@@ -87,7 +43,7 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
   }, 60_000);
 
   it('leaves nothing behind when it is interrupted, not even a stopped worker', async () => {
-    const before = readdirSync(folder);
+    const before = readdirSync(folder());
     const demo = play(['--occurrences', '6']);
     const end = ended(demo);
     const pids = pidsIn(await saying(demo, /stopped \(SIGSTOP\)/));
@@ -95,7 +51,7 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     expect(await end).toMatchObject({ code: 130 });
     expect(pids).toHaveLength(3);
     await expect(gone(pids)).resolves.toBe(true);
-    expect(readdirSync(folder)).toEqual(before);
+    expect(readdirSync(folder())).toEqual(before);
   }, 60_000);
 
   it('fails when a worker ends that nobody killed', async () => {
@@ -108,12 +64,6 @@ describe(`the demo (GUARD_SEED=${seed})`, () => {
     expect(output).toContain('the demo failed: worker-1 ended by itself (SIGKILL)');
     await expect(gone(rest)).resolves.toBe(true);
   }, 60_000);
-
-  function play(args: readonly string[]): ChildProcess {
-    const child = start('settlement-demo', args, { ...process.env, TMPDIR: folder });
-    started.push(child);
-    return child;
-  }
 });
 
 function pidsIn(said: string): readonly number[] {
@@ -146,8 +96,4 @@ function isThere(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-function lastLine(output: string): string {
-  return output.trimEnd().split('\n').at(-1) ?? '';
 }
