@@ -5,4 +5,11 @@ import { onSchema } from './store.js';
 
 const postgres = onPostgres();
 
-itSoaks('Postgres', () => (scene) => onSchema(postgres.server.url, `soak_${scene}`));
+let plays = 0;
+
+itSoaks('Postgres', () => {
+  // What is played a second time must not find what the first one left.
+  plays += 1;
+  const prefix = `soak_${plays}`;
+  return (scene) => onSchema(postgres.server.url, `${prefix}_${scene}`);
+});
