@@ -83,12 +83,16 @@ export function isMadeUpFor(records: ReadonlyMap<string, Records>): boolean {
   );
 }
 
-/** Ten runs, the newest ones, whatever came while they waited; and everything before them in one summary. */
+/**
+ * Ten runs, the newest ones, whatever came while they waited; and everything before them in one summary. A busy machine
+ * may be too slow for ticks that come after the ten: they are missed anew, and have summaries of their own.
+ */
 function many(records: Records): string[] {
-  const summaries = summariesOf(records);
-  const [summary] = summaries;
-  if (summary === undefined || summaries.length > 1)
-    return [`there are ${summaries.length} summaries, not one`];
+  const [summary, ...others] = summariesOf(records);
+  if (summary === undefined) return ['there is no summary'];
+  const chosenToMs = summary.toMs + MAX_MANY * MANY_MS;
+  const wrong = others.filter(({ fromMs, toMs }) => fromMs < chosenToMs || toMs < chosenToMs);
+  if (wrong.length > 0) return [`there are ${wrong.length + 1} summaries, not one`];
   const problems: string[] = [];
   const missed = summary.count + MAX_MANY;
   if (missed < MANY_MISSED) problems.push(`only ${missed} ticks were missed`);
