@@ -20,7 +20,7 @@ export const MAX_STEPS = 32;
 /** Several steps as one transaction; a single one as it is. `also`: operations that are carried out in any case. */
 export function together(steps: readonly Step[], also: readonly IRequestOp[] = []): ITxnRequest {
   const [first] = steps;
-  if (steps.length + also.length === 1 && first !== undefined) return first;
+  if (steps.length === 1 && also.length === 0 && first !== undefined) return first;
   return { compare: [], success: [...steps.map(nested), ...also] };
 }
 
