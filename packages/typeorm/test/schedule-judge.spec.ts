@@ -121,7 +121,9 @@ describe('the laws of a time with everything down', () => {
       expect.stringMatching(/^many: after the summary came expired, expired, expired, expired, catch-up/),
     ]);
     const second = passedOver(START_MS - MANY_MS, START_MS, 1);
-    expect(problemsOf({ [MANY]: [second, ...many(10)] })).toEqual(['many: there are 2 summaries, not one']);
+    expect(problemsOf({ [MANY]: [second, ...many(10)] })).toEqual([
+      expect.stringMatching(/^many: there are 2 summaries, not one: 1 after /),
+    ]);
     // What was missed on a busy machine after all was made up for.
     const later = passedOver(START_MS + 200 * MANY_MS, START_MS + 202 * MANY_MS, 2);
     expect(problemsOf({ [MANY]: [...many(10), later] })).toEqual([]);

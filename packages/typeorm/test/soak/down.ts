@@ -92,7 +92,8 @@ function many(records: Records): string[] {
   if (summary === undefined) return ['there is no summary'];
   const chosenToMs = summary.toMs + MAX_MANY * MANY_MS;
   const wrong = others.filter(({ fromMs }) => fromMs < chosenToMs);
-  if (wrong.length > 0) return [`there are ${wrong.length + 1} summaries, not one`];
+  if (wrong.length > 0)
+    return [`there are ${wrong.length + 1} summaries, not one${ranges([summary, ...wrong])}`];
   const problems: string[] = [];
   const missed = summary.count + MAX_MANY;
   if (missed < MANY_MISSED) problems.push(`only ${missed} ticks were missed`);
@@ -105,6 +106,11 @@ function many(records: Records): string[] {
   );
   if (!isRight) problems.push(`after the summary came ${states.join(', ')}`);
   return problems;
+}
+
+function ranges(summaries: ReturnType<typeof summariesOf>): string {
+  const shown = summaries.map(({ fromMs, toMs, count }) => `${count} after ${fromMs} up to ${toMs}`);
+  return `: ${shown.join('; ')}`;
 }
 
 /** The records of the instants that are run instead of passed over. */
