@@ -1,6 +1,7 @@
 // `npm run test:nodes`: unit tests under every supported major version of Node, the oldest that is supported first.
 // Only what needs no native module: the binding of SQLite is built for one version, and building it for each would take
-// longer than everything else here. What needs servers, and the simulator's seeds, run under one version, by `npm test`.
+// longer than everything else here. What needs servers, and the simulator's seeds, run under one version, by `npm test`;
+// so do hours of schedules, by `npm run test:deep`.
 // `--prepare` brings the versions and runs nothing; `--others` leaves out the major version that runs this, under which
 // `npm test` has run the same tests. Whatever else is asked for is refused before anything begins.
 import { parseArgs } from 'node:util';

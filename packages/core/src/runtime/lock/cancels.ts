@@ -43,7 +43,6 @@ export class Cancels {
     const { key } = givenUp;
     let ofKey = this.byKey.get(key);
     if (ofKey === undefined) this.byKey.set(key, (ofKey = new CancelsOfKey(this.host, this.retries)));
-    // After the end nobody repeats anything.
     const untilMonoMs = this.closed ? -Infinity : givenUp.lastSentMonoMs + 2 * givenUp.ttlMs;
     const cancel = new Cancel(this.host, givenUp, untilMonoMs, ofKey, () => this.settled(cancel));
     this.open.add(cancel);
@@ -62,7 +61,7 @@ export class Cancels {
     await new Promise<void>((resolve) => this.idle.add(resolve));
   }
 
-  /** Forgets all of them; of what is still given up, each is taken back once. */
+  /** Forgets all of them, and repeats nothing that is given up from now on. */
   clear(): void {
     this.closed = true;
     for (const cancel of this.open) this.forget(cancel);
