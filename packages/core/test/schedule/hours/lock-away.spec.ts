@@ -14,6 +14,9 @@ afterEach(() => stage.close());
 const SECONDS = { cron: '* * * * * *' } as const;
 const MINUTES = { cron: '* * * * *' } as const;
 
+/** More instants than wait in a course of twenty seconds: locks that were cut off are found again in the seconds after it. */
+const ALL: CatchUp = { all: { max: 30 } };
+
 /** A node looks for its lock twice in a sweep interval: while the locks are away for long, that is most of the work. */
 const RARELY = { sweepInterval: '10s' } as const;
 
@@ -88,7 +91,7 @@ describe.each<Away>(['down', 'cut'])('[V5] [S8] the lock backend is away (%s) ov
   });
 
   test('all: what waited runs once, oldest first', async () => {
-    await awayFor({ ...SECONDS, catchUp: { all: { max: 20 } } }, course);
+    await awayFor({ ...SECONDS, catchUp: ALL }, course);
     expect(await ended('expired')).toEqual([]);
     expect(late()).toEqual(expect.arrayContaining(range(6, 18)));
     expect(late()).toEqual([...late()].sort((a, b) => a - b));
@@ -97,13 +100,13 @@ describe.each<Away>(['down', 'cut'])('[V5] [S8] the lock backend is away (%s) ov
   test('all: not more than its max, and the newest of them', async () => {
     await awayFor({ ...SECONDS, catchUp: { all: { max: 3 } } }, course);
     expect(late().length).toBeLessThanOrEqual(3);
-    const expired = await ended('expired');
-    expect(expired).toEqual(range(6, expired.length + 5));
-    expect(expired.length).toBeGreaterThanOrEqual(12);
+    // What falls due while the first of them begin pushes out the oldest that still wait: no exact border.
+    expect(await ended('expired')).toEqual(expect.arrayContaining(range(6, 18)));
+    expect(Math.min(...late())).toBeGreaterThan(18);
   });
 
   test('what is past its startingDeadline expires, whatever catchUp says', async () => {
-    await awayFor({ ...SECONDS, catchUp: { all: { max: 20 } }, startingDeadline: '4s' }, course);
+    await awayFor({ ...SECONDS, catchUp: ALL, startingDeadline: '4s' }, course);
     expect(await reasons()).toEqual(['startingDeadline']);
     expect(late(4)).toEqual([]);
     expect(await ended('expired')).toEqual(expect.arrayContaining(range(6, 20)));
