@@ -100,9 +100,9 @@ describe.each<Away>(['down', 'cut'])('[V5] [S8] the lock backend is away (%s) ov
   test('all: not more than its max, and the newest of them', async () => {
     await awayFor({ ...SECONDS, catchUp: { all: { max: 3 } } }, course);
     expect(late().length).toBeLessThanOrEqual(3);
-    // What falls due while the first of them begin pushes out the oldest that still wait: no exact border.
-    expect(await ended('expired')).toEqual(expect.arrayContaining(range(6, 18)));
-    expect(Math.min(...late())).toBeGreaterThan(18);
+    // Where the border is, depends on when the lock is found again: those of the last five seconds are on time then.
+    expect(await ended('expired')).toEqual(expect.arrayContaining(range(6, 16)));
+    expect(Math.min(...late())).toBeGreaterThan(16);
   });
 
   test('what is past its startingDeadline expires, whatever catchUp says', async () => {
