@@ -4,8 +4,9 @@ import { describeProcesses } from '../support/process-suite.js';
 
 jest.setTimeout(90_000);
 
-const postgres = onPostgres();
+const postgres = onPostgres({ settings: ['timezone=America/New_York'] });
 describeProcesses('Postgres', {
+  server: () => postgres.server,
   newPlace: () => newSchema(postgres.server.url),
   options: ({ schema }) => ({
     ...{ type: 'postgres', schema },
@@ -13,4 +14,5 @@ describeProcesses('Postgres', {
   }),
   createHeld: 'CREATE TABLE held (id serial PRIMARY KEY, name text, token bigint)',
   insert: 'INSERT INTO held (name, token) VALUES ($1, $2)',
+  zones: [],
 });
