@@ -1,5 +1,6 @@
 import { SeededRandom, VirtualClock } from '@guard/testing';
-import { Coalescer, type CoalescerOptions, type Landing } from '../../src/runtime/flight/coalescer.js';
+import { Coalescer, type CoalescerOptions } from '../../src/runtime/flight/coalescer.js';
+import type { Landing } from '../../src/runtime/flight/operation.js';
 import { Loads } from '../../src/runtime/flight/load.js';
 import { Scheduler, type Due } from '../../src/runtime/flight/scheduler.js';
 

@@ -12,18 +12,11 @@ import type { Clock } from '../../port/clock.js';
 import type { Instant } from '../../value/instant.js';
 import { compareText } from '../../value/token.js';
 import { Loads, type Load } from './load.js';
+import { Entry, type Landing, type Sink, type Submitted } from './operation.js';
 import type { Due, Scheduler } from './scheduler.js';
 import { soon } from './soon.js';
+import { Tails } from './tails.js';
 import type { Turn } from './turn.js';
-
-/** What the answer of a flight is, for one operation. */
-export type Landing<Answer> =
-  | { readonly ok: true; readonly answer: Answer; readonly sentAt: Instant }
-  /** Nothing is known about the operation (S6). */
-  | { readonly ok: false; readonly cause: unknown; readonly sentAt: Instant };
-
-/** Who waits for the answer to an operation. */
-export type Sink<Answer> = (landing: Landing<Answer>) => void;
 
 /** How a coalescer sends. */
 export interface CoalescerOptions<Op, Answer> {
@@ -55,30 +48,6 @@ const COMPACT_AT = 1_024;
 const TURN_MS = 4;
 /** The clock is looked at once in so many flights. */
 const LOOK_EVERY = 8;
-
-/** A submitted operation that can be taken back while it has not been sent. */
-export interface Submitted {
-  /** `true`: it was never sent and never will be. */
-  withdraw(): boolean;
-}
-
-class Entry<Op, Answer> implements Submitted {
-  /** The next operation on the same key: it is queued when this one has landed. */
-  next: Entry<Op, Answer> | undefined = undefined;
-  withdrawn = false;
-  sent = false;
-
-  constructor(
-    readonly key: string,
-    readonly op: Op,
-    readonly timeoutMs: number,
-    readonly sink: Sink<Answer>,
-  ) {}
-
-  withdraw(): boolean {
-    return !this.sent && (this.withdrawn = true);
-  }
-}
 
 /** Batches of one verb. */
 export class Coalescer<Op, Answer> {
@@ -113,10 +82,11 @@ export class Coalescer<Op, Answer> {
 
 /** The operations of one partition. */
 class Lane<Op, Answer> {
-  private readonly queue: Entry<Op, Answer>[] = [];
+  /** Nothing stands before its head: what was sent is garbage at once, and not first when it is dropped in pieces. */
+  private readonly queue: (Entry<Op, Answer> | undefined)[] = [];
   private head = 0;
   /** The last operation of each key that is queued or in flight. */
-  private readonly tails = new Map<string, Entry<Op, Answer>>();
+  private readonly tails = new Tails<Entry<Op, Answer>>();
   private flights = 0;
   private turnStartedMs = -Infinity;
   private flightsInTurn = 0;
@@ -128,13 +98,12 @@ class Lane<Op, Answer> {
   ) {}
 
   get isIdle(): boolean {
-    return this.tails.size === 0;
+    return this.tails.isEmpty;
   }
 
   submit(key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
     const entry = new Entry(key, op, timeoutMs, sink);
-    const tail = this.tails.get(key);
-    this.tails.set(key, entry);
+    const tail = this.tails.append(entry);
     if (tail === undefined) this.queue.push(entry);
     else tail.next = entry;
     this.load.operations += 1;
@@ -183,7 +152,7 @@ class Lane<Op, Answer> {
       const sentAt = clock.now();
       const answer = entry.withdrawn ? undefined : atOnce(entry.op, sentAt.monoMs);
       if (!entry.withdrawn && answer === undefined) return;
-      this.head += 1;
+      this.pass();
       entry.sent = !entry.withdrawn;
       this.leave(entry);
       if (answer !== undefined) entry.sink({ ok: true, answer, sentAt });
@@ -195,12 +164,17 @@ class Lane<Op, Answer> {
     const batch: Entry<Op, Answer>[] = [];
     while (batch.length < cap && this.head < this.queue.length) {
       const entry = this.queue[this.head]!;
-      this.head += 1;
+      this.pass();
       if (entry.withdrawn) this.leave(entry);
       else batch.push(entry);
     }
     if (batch.length > 1) batch.sort((a, b) => compareText(a.key, b.key));
     return batch;
+  }
+
+  private pass(): void {
+    this.queue[this.head] = undefined;
+    this.head += 1;
   }
 
   private cap(): number {
@@ -289,7 +263,7 @@ class Lane<Op, Answer> {
   private leave(entry: Entry<Op, Answer>): void {
     this.load.operations -= 1;
     if (entry.next !== undefined) this.queue.push(entry.next);
-    else if (this.tails.get(entry.key) === entry) this.tails.delete(entry.key);
+    else this.tails.leave(entry);
   }
 }
 

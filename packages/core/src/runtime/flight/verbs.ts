@@ -18,7 +18,8 @@ import type {
   Renewal,
   RenewAnswer,
 } from '../../port/lock-backend.js';
-import { Coalescer, type Landing, type Sink, type Submitted } from './coalescer.js';
+import { Coalescer } from './coalescer.js';
+import type { Landing, Sink, Submitted } from './operation.js';
 import type { Events } from '../events.js';
 import { Loads } from './load.js';
 import { Outage } from './outage.js';

@@ -7,7 +7,7 @@
  */
 import { backoffMs } from '../../machine/backoff.js';
 import type { ReleaseAnswer } from '../../port/lock-backend.js';
-import type { Landing } from '../flight/coalescer.js';
+import type { Landing } from '../flight/operation.js';
 import type { LeaseHost } from './lease-host.js';
 import type { Due, Scheduler } from '../flight/scheduler.js';
 

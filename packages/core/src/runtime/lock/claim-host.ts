@@ -1,7 +1,7 @@
 /** What pending claims need from the guard around them; `Locks` implements it. */
 import type { ClaimPlan, GiveUp, QueueView } from '../../machine/claim.js';
 import type { Claim, ClaimAnswer, Holder } from '../../port/lock-backend.js';
-import type { Sink, Submitted } from '../flight/coalescer.js';
+import type { Sink, Submitted } from '../flight/operation.js';
 import type { OfClaim } from './bag.js';
 import type { Cancels } from './cancels.js';
 import type { LeaseHost } from './lease-host.js';

@@ -1,7 +1,7 @@
 /** `lock.extend`: one renewal with a ttl of its own, repeated within a bounded time while the lock is held. */
 import { backoffMs } from '../../machine/backoff.js';
 import type { RenewAnswer } from '../../port/lock-backend.js';
-import type { Landing } from '../flight/coalescer.js';
+import type { Landing } from '../flight/operation.js';
 import type { Grant, LeaseHost } from './lease-host.js';
 import { pause } from '../flight/pause.js';
 

@@ -18,7 +18,7 @@ import { backoffMs } from '../../machine/backoff.js';
 import type { RenewAnswer } from '../../port/lock-backend.js';
 import { marginMs, parseDuration, type Duration } from '../../value/duration.js';
 import type { GuardError } from '../../value/error.js';
-import type { Landing } from '../flight/coalescer.js';
+import type { Landing } from '../flight/operation.js';
 import { extendLease } from './extend-lease.js';
 import type { LeaseHost } from './lease-host.js';
 import { lostError, suspectError } from './lock-errors.js';

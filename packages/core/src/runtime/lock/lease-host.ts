@@ -2,7 +2,7 @@
 import type { LockBackend, Release, ReleaseAnswer, RenewAnswer } from '../../port/lock-backend.js';
 import type { Clock, Random } from '../../port/clock.js';
 import type { GuardError } from '../../value/error.js';
-import type { Landing, Sink } from '../flight/coalescer.js';
+import type { Landing, Sink } from '../flight/operation.js';
 import type { Events } from '../events.js';
 import type { OfClaim, Placed } from './bag.js';
 import type { Scheduler } from '../flight/scheduler.js';

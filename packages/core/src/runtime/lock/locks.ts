@@ -20,7 +20,7 @@ import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import { ClaimBag, type OfClaim } from './bag.js';
 import { Cancels } from './cancels.js';
 import { HeldLocks } from './held-locks.js';
-import type { Landing, Sink, Submitted } from '../flight/coalescer.js';
+import type { Landing, Sink, Submitted } from '../flight/operation.js';
 import { currentFrame, holdsInFrame, type Frame } from '../context.js';
 import type { Events } from '../events.js';
 import { Lease } from './held-lock.js';

@@ -17,7 +17,7 @@ import {
 import { backoffMs } from '../../machine/backoff.js';
 import type { Claim, ClaimAnswer, Holder } from '../../port/lock-backend.js';
 import type { Instant } from '../../value/instant.js';
-import type { Landing, Submitted } from '../flight/coalescer.js';
+import type { Landing, Submitted } from '../flight/operation.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import type { GuardError } from '../../value/error.js';
 import type { ClaimOutcome, ClaimRequest } from './lock-service.js';

@@ -8,7 +8,7 @@ import { leaseStep, type LeaseEvent, type LeaseState, type Trust } from '../../m
 import type { Failed, LeaseRef, ReleaseAnswer } from '../../port/lock-backend.js';
 import { ttlBelieved } from '../../value/duration.js';
 import type { Instant } from '../../value/instant.js';
-import type { Landing } from '../flight/coalescer.js';
+import type { Landing } from '../flight/operation.js';
 import { Bag } from './bag.js';
 import type { Grant, LeaseHost, OpenRelease } from './lease-host.js';
 import type { Due } from '../flight/scheduler.js';

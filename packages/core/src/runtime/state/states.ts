@@ -15,7 +15,8 @@ import type {
   WriteAnswer,
 } from '../../port/state-store.js';
 import { GuardError } from '../../value/error.js';
-import { Coalescer, type Landing } from '../flight/coalescer.js';
+import { Coalescer } from '../flight/coalescer.js';
+import type { Landing } from '../flight/operation.js';
 import type { Events } from '../events.js';
 import { closedError } from '../lock/lock-errors.js';
 import { Outage, isPermanent, unavailable } from '../flight/outage.js';
