@@ -125,6 +125,7 @@ module.exports = {
           '^packages/$1/',
           '^packages/[^/]+/src/index\\.ts$',
           '^packages/testing/src/servers/index\\.ts$',
+          '^packages/redis/src/(ioredis|node-redis)\\.ts$',
         ],
       },
     },

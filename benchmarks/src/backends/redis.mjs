@@ -31,7 +31,8 @@ export const contenders = {
 export const runners = {
   guard: guardRunner(async (address) => {
     const { kvRuns } = await import('@guard/core');
-    const { fromIoredis, redisLocks, redisState } = await import('@guard/redis');
+    const { fromIoredis } = await import('@guard/redis/ioredis');
+    const { redisLocks, redisState } = await import('@guard/redis');
     const client = connect(address);
     const connection = fromIoredis(client);
     const close = async () => client.disconnect();
@@ -42,7 +43,8 @@ export const runners = {
 };
 
 export async function openLocks(address) {
-  const { fromIoredis, redisLocks } = await import('@guard/redis');
+  const { fromIoredis } = await import('@guard/redis/ioredis');
+  const { redisLocks } = await import('@guard/redis');
   const client = connect(address);
   return { locks: redisLocks(fromIoredis(client)), close: async () => client.disconnect() };
 }

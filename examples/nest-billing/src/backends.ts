@@ -3,7 +3,8 @@
  * Redis by `REDIS_URL`, else in the database. Runs are always in the database, beside the books.
  */
 import type { GuardModuleOptions } from '@guard/nestjs';
-import { fromIoredis, redisLocks } from '@guard/redis';
+import { redisLocks } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
 import { ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
 import type { TypeOrmModuleOptions } from '@nestjs/typeorm';
 import { Redis } from 'ioredis';

@@ -4,7 +4,8 @@
  */
 import { kvRuns, type LockBackend, type RunStore } from '@guard/core';
 import { etcdLocks, etcdState } from '@guard/etcd';
-import { fromIoredis, redisLocks, redisState } from '@guard/redis';
+import { redisLocks, redisState } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
 import {
   startEtcd,
   startMariadb,

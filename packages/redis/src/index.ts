@@ -1,9 +1,8 @@
-/** The public surface of `@guard/redis`, written by hand: nothing is exported by accident. */
+/**
+ * The public surface of `@guard/redis`, written by hand: nothing is exported by accident. A subpath for each client library
+ * makes a connection of it: `@guard/redis/ioredis`, `@guard/redis/node-redis`.
+ */
 export { redisLocks } from './locks.js';
 export type { RedisLocksOptions } from './locks.js';
 export { redisState } from './state.js';
-export { fromIoredis } from './ioredis.js';
-export type { IoredisClient } from './ioredis.js';
-export { fromNodeRedis } from './node-redis.js';
-export type { NodeRedisClient } from './node-redis.js';
 export type { Channel, RedisConnection, RedisConnectionOptions } from './connection.js';

@@ -10,7 +10,9 @@ import { createClient, createCluster } from 'redis6';
 import { everydayUse, failureOf, reasons, until } from '@guard/testing';
 import { startRedis, startRedisCluster, startRedisSentinel, type TestServer } from '@guard/testing/servers';
 import { GuardError } from '@guard/core';
-import { fromIoredis, fromNodeRedis, redisLocks, redisState, type RedisConnection } from '../src/index.js';
+import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
+import { fromIoredis } from '../src/ioredis.js';
+import { fromNodeRedis } from '../src/node-redis.js';
 import {
   viaIoredis,
   viaIoredis6,

@@ -2,7 +2,8 @@
 import type { Guard, Lock } from '@guard/core';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel, type TestServer } from '@guard/testing/servers';
-import { fromIoredis, redisLocks } from '../src/index.js';
+import { redisLocks } from '../src/index.js';
+import { fromIoredis } from '../src/ioredis.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
 import { Stage } from './support/stage.js';
 

@@ -7,7 +7,8 @@ import { Redis } from 'ioredis6';
 import type { Claim } from '@guard/core';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
-import { fromIoredis, redisLocks } from '../src/index.js';
+import { redisLocks } from '../src/index.js';
+import { fromIoredis } from '../src/ioredis.js';
 import { viaIoredis6, viaNodeRedis6, type Client, type Via } from './support/clients.js';
 import { Stage } from './support/stage.js';
 

@@ -11,7 +11,9 @@ import { Redis } from 'ioredis';
 import { Redis as Redis6 } from 'ioredis6';
 import { createClient } from 'redis';
 import { createClient as createClient6 } from 'redis6';
-import { fromIoredis, fromNodeRedis, redisLocks, redisState, type RedisConnection } from '../src/index.js';
+import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
+import { fromIoredis } from '../src/ioredis.js';
+import { fromNodeRedis } from '../src/node-redis.js';
 
 /** With what an address has to encode. */
 const PASSWORD = 'geheim/p@ss';

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startTcpProxy, startWorker, until, type TcpProxy } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
-import { fromIoredis, redisState, type RedisConnection } from '../src/index.js';
+import { redisState, type RedisConnection } from '../src/index.js';
+import { fromIoredis } from '../src/ioredis.js';
 import { tagOf } from '../src/slot.js';
 
 it('the newest value is told although the read that follows its message failed, and no other message comes', async () => {

@@ -7,7 +7,9 @@ import { Redis } from 'ioredis6';
 import { createClient } from 'redis6';
 import { failureOf, SeededRandom, startTcpProxy, type TcpProxy, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
-import { fromIoredis, fromNodeRedis, type RedisConnection } from '../src/index.js';
+import type { RedisConnection } from '../src/index.js';
+import { fromIoredis } from '../src/ioredis.js';
+import { fromNodeRedis } from '../src/node-redis.js';
 import { Stage } from './support/stage.js';
 
 type Connect = (stage: Stage, port: number, options?: Settings) => Promise<RedisConnection>;

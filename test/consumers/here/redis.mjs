@@ -2,7 +2,9 @@
 // that the published @guard/testing starts.
 import assert from 'node:assert/strict';
 import { createGuard, kvRuns } from '@guard/core';
-import { fromIoredis, fromNodeRedis, redisLocks, redisState } from '@guard/redis';
+import { redisLocks, redisState } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
+import { fromNodeRedis } from '@guard/redis/node-redis';
 import { startRedis } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
 import { Redis as Redis6 } from 'ioredis6';

@@ -1,6 +1,8 @@
 // Compiled, never run: the published types with every supported compiler, libraries checked too.
 import { createGuard, kvRuns, memoryLocks, type Lock, type LockBackend } from '@guard/core';
-import { fromIoredis, fromNodeRedis, redisLocks, redisState } from '@guard/redis';
+import { redisLocks, redisState } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
+import { fromNodeRedis } from '@guard/redis/node-redis';
 import { startTcpProxy, type TcpProxy } from '@guard/testing';
 import { startRedis } from '@guard/testing/servers';
 import { guardMigrations, typeormLocks, typeormRuns, typeormState } from '@guard/typeorm';

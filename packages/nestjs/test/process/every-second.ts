@@ -5,7 +5,8 @@
 import 'reflect-metadata';
 import { currentRun, type GuardEvents, type RunSettings, SingleRun } from '@guard/core';
 import { getGuardToken, GuardModule } from '@guard/nestjs';
-import { fromIoredis, redisLocks } from '@guard/redis';
+import { redisLocks } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
 import type { WorkerMain } from '@guard/testing';
 import { typeormRuns } from '@guard/typeorm';
 import { Injectable, type LoggerService } from '@nestjs/common';

@@ -1,7 +1,8 @@
 /** Processors of BullMQ on a real Redis, in two replicas of an application whose guard is on that Redis too. */
 import { currentRun, Locked, memoryLocks, SingleRun } from '@guard/core';
 import { GuardModule, GuardReport } from '@guard/nestjs';
-import { fromIoredis, redisLocks, redisState } from '@guard/redis';
+import { redisLocks, redisState } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { BullModule, getQueueToken, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Injectable, type OnApplicationShutdown, Scope } from '@nestjs/common';

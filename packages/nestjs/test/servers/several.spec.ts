@@ -2,7 +2,8 @@
 import { currentLock, currentRun, type Guard, Locked, SingleRun } from '@guard/core';
 import { etcdLocks } from '@guard/etcd';
 import { GuardedBy, GuardHealthIndicator, GuardModule, GuardReport, InjectGuard } from '@guard/nestjs';
-import { fromIoredis, redisLocks } from '@guard/redis';
+import { redisLocks } from '@guard/redis';
+import { fromIoredis } from '@guard/redis/ioredis';
 import {
   type EtcdGroup,
   type SqlServer,

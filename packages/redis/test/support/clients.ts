@@ -8,13 +8,9 @@ import {
   createSentinel as createSentinel6,
 } from 'redis6';
 import type { RedisCluster, RedisSentinel, TestServer } from '@guard/testing/servers';
-import {
-  fromIoredis,
-  fromNodeRedis,
-  redisState,
-  type IoredisClient,
-  type RedisConnection,
-} from '../../src/index.js';
+import { redisState, type RedisConnection } from '../../src/index.js';
+import { fromIoredis, type IoredisClient } from '../../src/ioredis.js';
+import { fromNodeRedis } from '../../src/node-redis.js';
 
 /** A connection, and how its client ends. */
 export interface Client {

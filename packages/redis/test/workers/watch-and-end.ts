@@ -6,7 +6,9 @@ import { createGuard } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
 import { Redis } from 'ioredis6';
 import { createClient } from 'redis6';
-import { fromIoredis, fromNodeRedis, redisLocks, redisState } from '../../src/index.js';
+import { redisLocks, redisState } from '../../src/index.js';
+import { fromIoredis } from '../../src/ioredis.js';
+import { fromNodeRedis } from '../../src/node-redis.js';
 
 const main: WorkerMain<{ readonly library: string; readonly port: number }> = async (scope) => {
   const { library, port } = scope.input;

@@ -3,7 +3,7 @@
  * saw of the lock of the other and when it had it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGuard } from '@guard/core';
+import { createGuard, type Duration } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
 import { typeormLocks } from '@guard/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
@@ -11,7 +11,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 interface Input {
   readonly options: DataSourceOptions;
   readonly key: string;
-  readonly ttl: string;
+  readonly ttl: Duration;
   readonly what: 'hold' | 'try';
 }
 

@@ -28,9 +28,9 @@ function sunday(year: number, month: number, nth: number): number {
 test('[B83] a lock may end in an hour that the zone of the server never has, or has twice', async () => {
   const place = await newDatabase(mariadb.server.url);
   const dataSource = await place.dataSource();
-  const [zone] = (await dataSource.query(
+  const [zone]: object[] = await dataSource.query(
     'SELECT @@time_zone AS zone, @@system_time_zone AS machine',
-  )) as object[];
+  );
   expect(zone).toEqual({ zone: 'SYSTEM', machine: expect.stringMatching(/^E[SD]T$/) as string });
   await ensureSchema(dataSource);
   const locks = typeormLocks(dataSource);

@@ -13,7 +13,7 @@ jest.setTimeout(90_000);
 let postgres: SqlServer;
 let pooler: SqlServer;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await startPostgres({ settings: ['timezone=America/New_York'] });
   // Fewer sessions than clients, so that they change hands.
   pooler = await startPgbouncer({ postgres, poolSize: 3 });
 }, 60_000);
@@ -28,9 +28,11 @@ describeContracts('postgres', 'typeorm through PgBouncer', () => newSchema(poole
 });
 
 describeProcesses('Postgres through PgBouncer [B77]', {
+  server: () => postgres,
   newPlace: () => newSchema(pooler.url),
   options: ({ schema }) => ({ type: 'postgres', schema }),
   // In the schema of every session: a pooler takes no settings for one.
   createHeld: 'CREATE TABLE held (id serial PRIMARY KEY, name text, token bigint)',
   insert: 'INSERT INTO held (name, token) VALUES ($1, $2)',
+  zones: [],
 });

@@ -5,11 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGuard, currentRun, GuardError, singleRun, type Duration } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
-import { typeormLocks, typeormRuns } from '@guard/typeorm';
-import { DataSource } from 'typeorm';
+import { opened, type Programmed } from './opener.js';
 
-export interface TickInput {
-  readonly file: string;
+export interface TickInput extends Programmed {
   readonly everyMs: number;
   readonly bodyMs: number;
   readonly grace: Duration;
@@ -23,10 +21,9 @@ export interface Tick {
 }
 
 const main: WorkerMain<TickInput> = async ({ input, tell }) => {
-  const { file, everyMs, bodyMs, grace, ttl } = input;
-  const dataSource = await new DataSource({ type: 'better-sqlite3', database: file }).initialize();
-  const locks = typeormLocks(dataSource);
-  const guard = createGuard({ locks, runs: typeormRuns(dataSource), grace });
+  const { everyMs, bodyMs, grace, ttl } = input;
+  const { locks, runs, close } = await opened(input);
+  const guard = createGuard({ locks, runs, grace, namespace: input.namespace });
   const say = (what: Tick['what'], code?: string): Promise<void> =>
     tell({ what, atMs: Number(process.hrtime.bigint()) / 1e6, ...(code === undefined ? {} : { code }) });
   const tick = singleRun({ name: 'tick', guard, ttl }, async () => {
@@ -50,7 +47,6 @@ const main: WorkerMain<TickInput> = async ({ input, tell }) => {
   }
   await closing;
   await Promise.all(tries);
-  await locks.close();
-  await dataSource.destroy();
+  await close();
 };
 export default main;

@@ -5,18 +5,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGuard, type LockBackend } from '@guard/core';
 import type { WorkerMain } from '@guard/testing';
-import { typeormLocks } from '@guard/typeorm';
-import { DataSource } from 'typeorm';
+import { opened, type Programmed } from './opener.js';
 
-const main: WorkerMain<{ file: string; releaseLateMs?: number }> = async ({ input, tell }) => {
+const main: WorkerMain<Programmed & { releaseLateMs?: number }> = async ({ input, tell }) => {
   process.channel?.unref();
-  const locks = typeormLocks(new DataSource({ type: 'better-sqlite3', database: input.file }));
-  const guard = createGuard({ locks: slow(locks, input.releaseLateMs ?? 0) });
+  const { locks, close } = await opened(input);
+  const guard = createGuard({ locks: slow(locks, input.releaseLateMs ?? 0), namespace: input.namespace });
   const lock = await guard.acquire('ex', { wait: '20s' });
   await tell('got');
   await lock.release();
   await guard.close();
-  await locks.close();
+  await close();
 };
 export default main;
 
