@@ -15,6 +15,8 @@ describeProcesses('MariaDB', {
   options: () => ({ type: 'mariadb' }),
   createHeld: 'CREATE TABLE held (id int AUTO_INCREMENT PRIMARY KEY, name varchar(9), token bigint)',
   insert: 'INSERT INTO held (name, token) VALUES (?, ?)',
+  setSerializable: (dataSource, serializable) =>
+    dataSource.query(`SET GLOBAL tx_isolation = '${serializable ? 'SERIALIZABLE' : 'REPEATABLE-READ'}'`),
   zones: [{ timezone: '+05:00' }],
 });
 

@@ -5,8 +5,12 @@ import { startWorker, type WorkerOptions, type WorkerProcess } from '@guard/test
 const children = new Set<WorkerProcess>();
 
 /** Starts one of the files in `process/`. */
-export function startChild(script: string, input: object, options: WorkerOptions = {}): WorkerProcess {
-  const child = startWorker(join(__dirname, '../process', script), { ...options, input });
+export function startChild<O = unknown>(
+  script: string,
+  input: object,
+  options: WorkerOptions = {},
+): WorkerProcess<O> {
+  const child = startWorker<O>(join(__dirname, '../process', script), { ...options, input });
   children.add(child);
   void child.ended.then(() => children.delete(child));
   return child;

@@ -7,8 +7,8 @@ import { once } from 'node:events';
 import { createGuard } from '@guard/core';
 import { SeededRandom } from '@guard/testing';
 import type { SqlServer } from '@guard/testing/servers';
-import { ensureSchema, typeormLocks } from '@guard/typeorm';
-import type { DataSourceOptions } from 'typeorm';
+import { ensureSchema, typeormLocks, typeormState } from '@guard/typeorm';
+import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { Tried } from '../process/hold-and-try-on-server.js';
 import { endChildren, startChild } from './child.js';
 import type { Place } from './place-on-server.js';
@@ -24,6 +24,8 @@ export interface ProcessSuite {
   readonly createHeld: string;
   /** Writes a key and a token into it. */
   readonly insert: string;
+  /** Makes transactions of every session from now on serializable, or those of the server's own level again. */
+  readonly setSerializable: (dataSource: DataSource, serializable: boolean) => Promise<unknown>;
   /** Settings of the zone that the driver has, beside its default. */
   readonly zones: readonly object[];
 }
@@ -68,6 +70,36 @@ export function describeProcesses(database: string, suite: ProcessSuite): void {
       for (const [n, token] of tokens.entries()) if (n > 0) expect(token).toBeGreaterThan(tokens[n - 1]!);
     }
     await place.close();
+  });
+
+  it('[B90] [S1] [S7] no caller meets a failed serialization, and everything is counted, where transactions are serializable', async () => {
+    const place = await suite.newPlace();
+    const own = suite.options(place);
+    const dataSource = await place.dataSource(own);
+    await ensureSchema(dataSource);
+    await suite.setSerializable(dataSource, true);
+    try {
+      const [locks, state] = [typeormLocks(dataSource), typeormState(dataSource)];
+      const guard = createGuard({ locks, state, namespace: 'ns' });
+      for (const key of KEYS) await guard.state.set(key, 0);
+      const options = { ...own, url: place.url, poolSize: 4 };
+      const input = { options, keys: KEYS, holdMs: 10, forMs: 3_000 };
+      const children = [0, 1, 2, 3].map((n) =>
+        startChild<number>('tally-on-server.ts', { ...input, seed: seed + n }),
+      );
+      await Promise.all(children.map((child) => child.next()));
+      for (const child of children) child.tell('go');
+      const grants = await Promise.all(children.map((child) => child.finish()));
+      const counted = await Promise.all(KEYS.map((key) => guard.state.get<number>(key)));
+      const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+      expect(sum(counted.map((entry) => entry!.value))).toBe(sum(grants));
+      // Fifty in a second, half of it on a busy machine.
+      expect(sum(grants)).toBeGreaterThan((3 * 50) / 2);
+      await guard.close();
+    } finally {
+      await suite.setSerializable(dataSource, false);
+      await place.close();
+    }
   });
 
   it.each([{}, ...suite.zones])(

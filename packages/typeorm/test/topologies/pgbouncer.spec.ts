@@ -34,5 +34,9 @@ describeProcesses('Postgres through PgBouncer [B77]', {
   // In the schema of every session: a pooler takes no settings for one.
   createHeld: 'CREATE TABLE held (id serial PRIMARY KEY, name text, token bigint)',
   insert: 'INSERT INTO held (name, token) VALUES ($1, $2)',
+  setSerializable: (dataSource, serializable) =>
+    dataSource.query(
+      `ALTER ROLE CURRENT_USER ${serializable ? 'SET default_transaction_isolation = serializable' : 'RESET default_transaction_isolation'}`,
+    ),
   zones: [],
 });
