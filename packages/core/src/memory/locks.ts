@@ -27,6 +27,7 @@ import type {
   Subscription,
 } from '../port/lock-backend.js';
 import { systemClock } from '../runtime/clock.js';
+import { FreshMap } from '../value/fresh-map.js';
 import type { Instant } from '../value/instant.js';
 import { nextToken } from '../value/token.js';
 import { compareBytes } from '../value/byte-order.js';
@@ -68,7 +69,7 @@ interface Entry {
   /** `undefined` while the key is free; then nobody waits for it either. */
   grant: Grant | undefined;
   /** By claim id, in the order in which they came. Most keys never have one. */
-  queue: Map<string, Ticket> | undefined;
+  queue: FreshMap<string, Ticket> | undefined;
 }
 
 type Held = Entry & { grant: Grant };
@@ -179,7 +180,7 @@ class MemoryLocks implements LockBackend {
   }
 
   #enqueue(held: Held, claim: Claim, now: Instant): ClaimAnswer {
-    const queue = (held.queue ??= new Map<string, Ticket>());
+    const queue = (held.queue ??= new FreshMap<string, Ticket>());
     const ahead = queue.has(claim.id) ? refresh(queue, claim, now.monoMs) : headCount(queue, now.monoMs);
     const fresh = !queue.has(claim.id);
     if (fresh) queue.set(claim.id, { claim, untilMs: now.monoMs + claim.ticketTtlMs });

@@ -1,5 +1,6 @@
 /** The queue of a held key: tickets by claim id, in the order in which they came. A dead one is dropped when it is met. */
 import type { Claim } from '../port/lock-backend.js';
+import type { FreshMap } from '../value/fresh-map.js';
 
 /** A claim that waits. */
 export interface Ticket {
@@ -11,7 +12,7 @@ export interface Ticket {
  * Refreshes the session's tickets and drops dead ones; answers how many stand before the claim's own. A ticket that
  * died is not revived: others may have been told that it is gone, so its claim starts again at the end.
  */
-export function refresh(queue: Map<string, Ticket>, { id, session }: Claim, nowMs: number): number {
+export function refresh(queue: FreshMap<string, Ticket>, { id, session }: Claim, nowMs: number): number {
   let position = 0;
   let ahead: number | undefined;
   for (const [ticketId, ticket] of queue) {
@@ -27,7 +28,7 @@ export function refresh(queue: Map<string, Ticket>, { id, session }: Claim, nowM
 }
 
 /** How many stand in the queue, once the dead ones at its head are dropped: a newcomer never walks all of it. */
-export function headCount(queue: Map<string, Ticket>, nowMs: number): number {
+export function headCount(queue: FreshMap<string, Ticket>, nowMs: number): number {
   for (const { claim, untilMs } of queue.values()) {
     if (untilMs > nowMs) break;
     queue.delete(claim.id);

@@ -1,8 +1,9 @@
 /**
  * What a guard has many of, and takes in and out for each lock: an array in no order, in which each item knows its place.
- * A map or a set would be built anew all the time, and the tables that it leaves behind hold each other: once one of
- * them is old, the garbage collector keeps them all for long.
+ * It costs less than a map, and leaves no tables behind (see `fresh-map.ts`).
  */
+
+import { FreshMap } from '../../value/fresh-map.js';
 
 /** What stands in a bag. */
 export interface Placed {
@@ -47,10 +48,10 @@ export class Bag<T extends Placed> {
 /** The same, where items are looked for by the id of their claim. */
 export class ClaimBag<T extends OfClaim> extends Bag<T> {
   /** Made by the first search, and kept while there is anything: most items are never looked for. */
-  private byClaim: Map<string, T> | undefined;
+  private byClaim: FreshMap<string, T> | undefined;
 
   find(claim: string): T | undefined {
-    this.byClaim ??= new Map(this.items.map((item) => [item.claim, item]));
+    this.byClaim ??= new FreshMap(this.items.map((item) => [item.claim, item]));
     return this.byClaim.get(claim);
   }
 

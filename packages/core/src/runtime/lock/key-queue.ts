@@ -8,6 +8,7 @@ import type { QueueView } from '../../machine/claim.js';
 import type { ClaimHost, WaitingClaim } from './claim-host.js';
 import type { Due } from '../flight/scheduler.js';
 import type { PollPace } from './poll-pace.js';
+import { FreshMap } from '../../value/fresh-map.js';
 
 /** One key that claims of this process wait for. */
 export class KeyQueue implements Due {
@@ -15,7 +16,7 @@ export class KeyQueue implements Due {
   slot = -1;
   /** What the backend told when the tickets were last refreshed. */
   view: QueueView | undefined;
-  private readonly claims = new Set<WaitingClaim>();
+  private readonly claims = new FreshMap<WaitingClaim, WaitingClaim>();
   private failures = 0;
   /** When the request was sent that last refreshed every ticket; a newcomer's first request refreshes its own only. */
   private refreshedMonoMs = 0;
@@ -78,7 +79,7 @@ export class KeyQueue implements Due {
 
   /** The tickets of the session died: everybody else asks again, in line. */
   renewOthers(claim: WaitingClaim): void {
-    for (const other of this.claims) if (other !== claim) other.ask();
+    for (const other of this.claims.values()) if (other !== claim) other.ask();
   }
 
   /** Asks now: a notice may have been missed, or a lock of this process was given back. */
@@ -99,13 +100,13 @@ export class KeyQueue implements Due {
   }
 
   private join(claim: WaitingClaim): void {
-    this.claims.add(claim);
+    if (!this.claims.has(claim)) this.claims.set(claim, claim);
     this.failures = 0;
     this.periodMs = Math.min(this.periodMs, claim.plan.ticketTtlMs / 3);
   }
 
   private first(): WaitingClaim | undefined {
-    return this.claims.values().next().value;
+    return this.claims.first();
   }
 
   /** `newcomer`: one that stands behind others, whose turn comes no later by it. */
