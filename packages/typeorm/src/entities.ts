@@ -3,9 +3,9 @@
  * Guard's own statements know which changes are allowed.
  */
 import { EntitySchema, type EntitySchemaColumnOptions, type EntitySchemaOptions } from 'typeorm';
-import { checkOptions, invalidArgument } from '@guard/core';
+import { invalidArgument } from '@guard/core';
 import { entityOnMariadb } from './mariadb/entities.js';
-import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
+import { checkTableOptions, tableNames, type TableOptions } from './tables.js';
 
 /** Options of `guardEntities`. */
 export interface EntityOptions extends TableOptions {
@@ -112,7 +112,7 @@ export interface GuardEntities {
  * await dataSource.getRepository(guard.run).findBy({ task: 'settlement', state: 'on-hold' });
  */
 export function guardEntities(options: EntityOptions = {}): GuardEntities {
-  checkOptions('options', options ?? null, [...TABLE_OPTIONS, 'type']);
+  checkTableOptions(options, ['type']);
   const { type = 'better-sqlite3', schema } = options;
   if (!TYPES.includes(type)) throw invalidArgument('type', type, `must be one of ${TYPES.join(', ')}`);
   const names = tableNames(options);

@@ -2,11 +2,11 @@
  * `typeormLocks`: locks in the database that a `DataSource` points at. The dialect decides how; this file only picks
  * it, so that an application can change its database without changing its code.
  */
-import { checkOptions, type LockBackend } from '@guard/core';
+import type { LockBackend } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { openGuardFile } from './guard-file.js';
-import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
+import { checkStoreOptions, type TypeormTableOptions } from './options.js';
 import { mariadbLocks } from './mariadb/parts.js';
 import { postgresLocks } from './postgres/parts.js';
 import { SqliteLocks } from './sqlite/lock-backend.js';
@@ -22,7 +22,7 @@ import { SqliteLocks } from './sqlite/lock-backend.js';
  * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
  */
 export function typeormLocks(dataSource: DataSource, options: TypeormTableOptions = {}): LockBackend {
-  checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
+  checkStoreOptions(options);
   const target = targetOf(dataSource);
   switch (target.type) {
     case 'postgres':

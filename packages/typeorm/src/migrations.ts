@@ -2,7 +2,6 @@
  * How Guard's tables get into the application's database: as a TypeORM migration, or at once by `ensureSchema`. Both
  * run the same statements, which can be run again.
  */
-import { checkOptions } from '@guard/core';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { createOnMariadb } from './mariadb/schema.js';
@@ -12,7 +11,7 @@ import { createInFile } from './sqlite/application-schema.js';
 import * as mariadb from './statements/mariadb-tables.js';
 import * as postgres from './statements/postgres-tables.js';
 import * as sqlite from './statements/sqlite-tables.js';
-import { TABLE_OPTIONS, tableNames, type TableOptions } from './tables.js';
+import { checkTableOptions, tableNames, type TableOptions } from './tables.js';
 
 /** What TypeORM takes in the option `migrations`. */
 export type MigrationClass = new () => MigrationInterface;
@@ -24,8 +23,7 @@ export type MigrationClass = new () => MigrationInterface;
  * new DataSource({ type: 'postgres', url, migrations: [...guardMigrations(), …] });
  */
 export function guardMigrations(options: TableOptions = {}): readonly MigrationClass[] {
-  checkOptions('options', options ?? null, TABLE_OPTIONS);
-  tableNames(options);
+  checkTableOptions(options);
   class GuardTables implements MigrationInterface {
     readonly name = MIGRATION_NAME;
 
@@ -47,7 +45,7 @@ export function guardMigrations(options: TableOptions = {}): readonly MigrationC
  * @throws GuardError `invalid-argument` as for `typeormRuns`; `unavailable`: the database cannot be written.
  */
 export async function ensureSchema(dataSource: DataSource, options: TableOptions = {}): Promise<void> {
-  checkOptions('options', options ?? null, TABLE_OPTIONS);
+  checkTableOptions(options);
   const target = targetOf(dataSource);
   const names = tableNames(options);
   switch (target.type) {

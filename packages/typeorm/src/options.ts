@@ -1,13 +1,13 @@
 /** What `typeormLocks`, `typeormState` and `typeormRuns` may be told. */
-import type { Clock, Random } from '@guard/core';
+import { invalidArgument, type Clock, type Random } from '@guard/core';
 import type { MachineTime } from './machine-time.js';
-import { TABLE_OPTIONS, type TableOptions } from './tables.js';
+import { checkName, checkTableOptions, type TableOptions } from './tables.js';
 
 /** What `typeormLocks`, `typeormState` and `typeormRuns` all may be told. */
 export interface TypeormOptions {
   /**
-   * Names the place that is written to; nodes that work together must name it alike, and fences compare tokens of one
-   * name only. Default: the path of the file; `postgres:host:port/database`, or `mariadb:`, of the data source.
+   * Names the place that is written to, in 1 to 512 bytes; nodes that work together must name it alike, and fences compare
+   * tokens of one name only. Default: the path of the file; `postgres:host:port/database`, or `mariadb:`, of the data source.
    */
   readonly name?: string;
   /** For tests: timers, and the wall time that tokens and versions are not below. Default: the system's. */
@@ -22,13 +22,37 @@ export interface TypeormOptions {
 }
 
 /** Every option of `TypeormOptions`. */
-export const TYPEORM_OPTIONS: readonly (keyof TypeormOptions)[] = ['name', 'clock', 'machineTime', 'random'];
+const TYPEORM_OPTIONS: readonly (keyof TypeormOptions)[] = ['name', 'clock', 'machineTime', 'random'];
+/** A name and a key of a lock name a fence together, in a column with an index. */
+const MAX_NAME_BYTES = 512;
 
 /** Options of `typeormLocks` and `typeormState`. SQLite has them in a file of their own, whatever the tables are called. */
 export interface TypeormTableOptions extends TypeormOptions, TableOptions {}
 
-/** Every option of `TypeormTableOptions`. */
-export const TYPEORM_TABLE_OPTIONS: readonly (keyof TypeormTableOptions)[] = [
-  ...TYPEORM_OPTIONS,
-  ...TABLE_OPTIONS,
-];
+/**
+ * Refuses options of a store that are not what they should be, before any file or connection is opened.
+ *
+ * @throws GuardError `invalid-argument` naming the option.
+ */
+export function checkStoreOptions(options: TypeormTableOptions): void {
+  checkTableOptions(options, TYPEORM_OPTIONS);
+  const { name, clock, machineTime, random } = options;
+  if (name !== undefined) checkName('name', name, MAX_NAME_BYTES);
+  checkPart('clock', clock, ['now', 'setTimer', 'yield']);
+  checkPart('random', random, ['id', 'fraction']);
+  checkPart('machineTime', machineTime, ['nowMs']);
+  if (machineTime !== undefined && typeof machineTime.boot !== 'string') {
+    throw invalidArgument('machineTime.boot', machineTime.boot, 'must be a text');
+  }
+}
+
+function checkPart(argument: string, part: object | undefined, members: readonly string[]): void {
+  if (part === undefined) return;
+  const held: unknown = part;
+  const lacking =
+    typeof held === 'object' && held !== null
+      ? members.filter((member) => typeof (held as Record<string, unknown>)[member] !== 'function')
+      : members;
+  if (lacking.length > 0)
+    throw invalidArgument(argument, part, `must be an object with ${lacking.join(', ')}`);
+}

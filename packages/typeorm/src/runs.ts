@@ -1,11 +1,11 @@
 /** `typeormRuns`: runs in the application's own database, in tables that people can query. */
-import { checkOptions, systemClock, systemRandom, type RunStore } from '@guard/core';
+import { systemClock, systemRandom, type RunStore } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { Connection } from './connection.js';
 import { targetOf, type SqliteTarget, type Target } from './dialect.js';
 import { Lifetimes } from './lifetime.js';
 import { systemMachineTime } from './machine-time.js';
-import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
+import { checkStoreOptions, type TypeormTableOptions } from './options.js';
 import { mariadbRuns } from './mariadb/parts.js';
 import { postgresRuns } from './postgres/parts.js';
 import { rememberRunTables } from './run-tables.js';
@@ -26,7 +26,7 @@ export type TypeormRunsOptions = TypeormTableOptions;
  * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
  */
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
-  checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
+  checkStoreOptions(options);
   const target = targetOf(dataSource);
   const store = storeOf(target, options);
   rememberRunTables(dataSource, store.name, options);

@@ -1,9 +1,9 @@
 /** `typeormState`: state in the database that a `DataSource` points at, next to its locks. */
-import { checkOptions, type StateStore } from '@guard/core';
+import type { StateStore } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { openGuardFile } from './guard-file.js';
-import { TYPEORM_TABLE_OPTIONS, type TypeormTableOptions } from './options.js';
+import { checkStoreOptions, type TypeormTableOptions } from './options.js';
 import { mariadbState } from './mariadb/parts.js';
 import { postgresState } from './postgres/parts.js';
 import { SqliteState } from './sqlite/state-store.js';
@@ -18,7 +18,7 @@ import { SqliteState } from './sqlite/state-store.js';
  * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
  */
 export function typeormState(dataSource: DataSource, options: TypeormTableOptions = {}): StateStore {
-  checkOptions('options', options ?? null, TYPEORM_TABLE_OPTIONS);
+  checkStoreOptions(options);
   const target = targetOf(dataSource);
   switch (target.type) {
     case 'postgres':

@@ -1,5 +1,5 @@
 /** Names of the tables that Guard has in the application's database. */
-import { invalidArgument } from '@guard/core';
+import { checkOptions, invalidArgument } from '@guard/core';
 
 /** What the names of Guard's tables in the application's database start with. */
 export interface TableOptions {
@@ -10,7 +10,32 @@ export interface TableOptions {
 }
 
 /** Every option of `TableOptions`. */
-export const TABLE_OPTIONS: readonly (keyof TableOptions)[] = ['prefix', 'schema'];
+const TABLE_OPTIONS: readonly (keyof TableOptions)[] = ['prefix', 'schema'];
+/** Postgres cuts longer names off without a word, and two of them would be one schema. */
+const MAX_SCHEMA_BYTES = 63;
+
+/**
+ * Refuses what names no tables, before anything is asked of a database.
+ *
+ * @param more options that the caller has besides, and checks.
+ * @throws GuardError `invalid-argument`: an unknown option, or one that is not what it should be.
+ */
+export function checkTableOptions(options: TableOptions, more: readonly string[] = []): void {
+  checkOptions('options', options ?? null, [...TABLE_OPTIONS, ...more]);
+  tableNames(options);
+  if (options.schema !== undefined) checkName('schema', options.schema, MAX_SCHEMA_BYTES);
+}
+
+/**
+ * Refuses what is no name.
+ *
+ * @throws GuardError `invalid-argument`.
+ */
+export function checkName(argument: string, name: unknown, maxBytes: number): void {
+  const isName = typeof name === 'string' && name !== '' && name.isWellFormed() && !name.includes('\0');
+  if (isName && Buffer.byteLength(name) <= maxBytes) return;
+  throw invalidArgument(argument, name, `must be a text of 1 to ${maxBytes} bytes of UTF-8, without U+0000`);
+}
 
 /** One name for each table. */
 export interface TableNames {

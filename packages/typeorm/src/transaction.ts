@@ -9,7 +9,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { runTablesOf } from './run-tables.js';
 import { parseVersion } from './run-rows.js';
-import type { TableOptions } from './tables.js';
+import { checkTableOptions, type TableOptions } from './tables.js';
 import type { Sent, TransactionWrites } from './transaction-port.js';
 import { writesFor } from './transaction-writes.js';
 
@@ -19,13 +19,15 @@ import { writesFor } from './transaction-writes.js';
  * of the transaction, so that the transaction has the write lock before it reads.
  *
  * @throws GuardError `stale-token`: a newer holder has been here, roll back; `lock-lost`, `lock-suspect` as for
- * `lock.assertHeld()`; `invalid-argument`: no open transaction, or not a lock of a guard; `schema-missing`.
+ * `lock.assertHeld()`; `invalid-argument`: no open transaction, not a lock of a guard, or a bad option;
+ * `schema-missing`.
  */
 export async function assertFence(
   manager: EntityManager,
   lock: Lock,
   options: TableOptions = {},
 ): Promise<void> {
+  checkTableOptions(options);
   const { backendName, fullKey, token, key } = checkLock(lock);
   const writes = writesFor(targetOf(transactionOf(manager)), options);
   const resource = `${backendName}|${fullKey}`;

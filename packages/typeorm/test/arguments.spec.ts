@@ -1,6 +1,14 @@
 import { DataSource } from 'typeorm';
 import type { MysqlConnection } from '../src/mariadb/connections.js';
-import { typeormLocks, typeormRuns, typeormState } from '../src/index.js';
+import {
+  assertFence,
+  ensureSchema,
+  guardEntities,
+  guardMigrations,
+  typeormLocks,
+  typeormRuns,
+  typeormState,
+} from '../src/index.js';
 import { claim } from './support/locking.js';
 
 const code = expect.objectContaining({ code: 'invalid-argument' });
@@ -14,6 +22,52 @@ describe('what is no data source, and options that do not exist', () => {
       for (const options of [null, 5, { unknown: 1 }]) expect(() => factory(db, options)).toThrow(code);
     }
     expect(() => typeormRuns(db, { prefix: 'a"b' })).toThrow(code);
+  });
+});
+
+describe('options that are not what they should be', () => {
+  const tables = [
+    { schema: '' },
+    { schema: 5 },
+    { schema: 'a\0b' },
+    { schema: 'a\ud800' },
+    { schema: 'é'.repeat(32) },
+    { prefix: '' },
+    { prefix: 7 },
+    { prefix: null },
+    { shema: 'x' },
+  ] as unknown as { readonly schema: string }[];
+  const clocks = [{}, null, 5, { now: () => 0 }];
+
+  it('are refused by every store, with their name', () => {
+    const bad: Readonly<Record<string, readonly unknown[]>> = {
+      name: [5, '', null, 'a\0b', '\udc00', 'x'.repeat(513)],
+      clock: clocks,
+      random: [...clocks, { id: () => '' }],
+      machineTime: [3, {}, { nowMs: () => 0 }, { boot: 5, nowMs: () => 0 }],
+    };
+    for (const factory of factories) {
+      for (const options of tables) expect(() => factory(db, options)).toThrow(code);
+      for (const [option, values] of Object.entries(bad)) {
+        for (const value of values) {
+          expect(() => factory(db, { [option]: value })).toThrow(
+            expect.objectContaining({ ...code.sample, message: expect.stringContaining(option) }),
+          );
+        }
+      }
+    }
+  });
+
+  it('are refused by assertFence, ensureSchema, guardMigrations and guardEntities too', async () => {
+    for (const options of tables) {
+      expect(() => guardMigrations(options)).toThrow(code);
+      expect(() => guardEntities({ type: 'postgres', ...options })).toThrow(code);
+      await expect(ensureSchema(db, options)).rejects.toThrow(code);
+      await expect(assertFence(undefined as never, undefined as never, options)).rejects.toMatchObject({
+        code: 'invalid-argument',
+        message: expect.stringMatching(/schema|prefix/),
+      });
+    }
   });
 });
 
