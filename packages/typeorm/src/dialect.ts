@@ -8,6 +8,7 @@ import { GuardError, invalidArgument } from '@guard/core';
 import type { DataSource } from 'typeorm';
 import type { SqliteDatabase, SqliteDriver } from './driver.js';
 import type { MysqlDriver } from './mariadb/connections.js';
+import { databaseName } from './place-name.js';
 import type { PgDriver } from './postgres/connections.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
@@ -104,8 +105,9 @@ function postgresTarget(
 ): PostgresTarget {
   return {
     type: 'postgres',
-    place: `postgres:${addressOf(options.replication?.master ?? options, 5432)}`,
-    schema: options.schema,
+    place: databaseName('postgres', addressOf(options.replication?.master ?? options, 5432)),
+    // An empty one is none to TypeORM.
+    schema: options.schema || undefined,
     driver: driver,
   };
 }
@@ -121,7 +123,7 @@ function mariadbTarget(
   }
   return {
     type: 'mariadb',
-    place: `mariadb:${addressOf(options.replication?.master ?? options, 3306)}`,
+    place: databaseName('mariadb', addressOf(options.replication?.master ?? options, 3306)),
     driver: driver,
   };
 }
@@ -138,7 +140,16 @@ function addressOf(
 ): string {
   const parsed = url === undefined ? undefined : new URL(url);
   const server = `${parsed?.hostname ?? host ?? 'localhost'}:${parsed?.port || (port ?? standardPort)}`;
-  return `${server}/${parsed?.pathname.slice(1) ?? database ?? ''}`;
+  return `${server}/${unescaped(parsed?.pathname.slice(1) ?? '') || (database ?? '')}`;
+}
+
+/** As the drivers read a path of an address. */
+function unescaped(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { SqliteTarget } from './dialect.js';
 import { Lifetimes } from './lifetime.js';
 import { systemMachineTime } from './machine-time.js';
 import type { TypeormOptions } from './options.js';
+import { databaseName } from './place-name.js';
 import { prepareGuardFile } from './sqlite/guard-schema.js';
 
 /** What a backend in the guard file works with. */
@@ -24,7 +25,7 @@ export function openGuardFile(
   const { guardFile, driver, nativeBinding, key } = target;
   const { clock = systemClock, random = systemRandom } = options;
   return {
-    name: options.name ?? `sqlite:${guardFile}`,
+    name: options.name ?? databaseName('sqlite', guardFile),
     connection: new Connection({
       ...{ driver, file: guardFile, create: true, synchronous, nativeBinding, key, clock, random },
       prepare: prepareGuardFile,

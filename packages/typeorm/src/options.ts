@@ -6,8 +6,9 @@ import { checkName, checkTableOptions, type TableOptions } from './tables.js';
 /** What `typeormLocks`, `typeormState` and `typeormRuns` all may be told. */
 export interface TypeormOptions {
   /**
-   * Names the place that is written to, in 1 to 512 bytes; nodes that work together must name it alike, and fences compare
-   * tokens of one name only. Default: the path of the file; `postgres:host:port/database`, or `mariadb:`, of the data source.
+   * Names the database that is written to, in 1 to 512 bytes; nodes that work together must name it alike, and fences
+   * compare tokens of one name only. A schema and a prefix that are not the usual ones are added to it. Default: the path
+   * of the file; `postgres:host:port/database`, or `mariadb:`, of the data source.
    */
   readonly name?: string;
   /** For tests: timers, and the wall time that tokens and versions are not below. Default: the system's. */

@@ -7,6 +7,7 @@ import { Lifetimes } from './lifetime.js';
 import { systemMachineTime } from './machine-time.js';
 import { checkStoreOptions, type TypeormTableOptions } from './options.js';
 import { mariadbRuns } from './mariadb/parts.js';
+import { databaseName, placeName } from './place-name.js';
 import { postgresRuns } from './postgres/parts.js';
 import { rememberRunTables } from './run-tables.js';
 import { SqliteRuns } from './sqlite/run-store.js';
@@ -29,7 +30,7 @@ export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions 
   checkStoreOptions(options);
   const target = targetOf(dataSource);
   const store = storeOf(target, options);
-  rememberRunTables(dataSource, store.name, options);
+  rememberRunTables(store, dataSource, options);
   return store;
 }
 
@@ -46,9 +47,10 @@ function storeOf(target: Target, options: TypeormRunsOptions): RunStore {
 
 function sqliteRuns(target: SqliteTarget, options: TypeormRunsOptions): RunStore {
   const { file, driver, nativeBinding, key, inTransaction } = target;
-  const { name = `sqlite:${file}`, clock = systemClock, random = systemRandom } = options;
+  const { name = databaseName('sqlite', file), prefix, clock = systemClock, random = systemRandom } = options;
   return new SqliteRuns({
-    name,
+    // Names of tables are one in large and small letters.
+    name: placeName(name, { prefix: prefix?.toLowerCase() }),
     file,
     connection: new Connection({
       ...{ driver, file, create: false, synchronous: 'FULL', nativeBinding, key, clock, random },

@@ -10,6 +10,8 @@ export interface Sent {
 
 /** The statements for one database. */
 export interface TransactionWrites {
+  /** → `now`, in milliseconds since the epoch. None: the time of the process is that of the database. */
+  readonly askTime?: Sent;
   /** A row with the largest token; it is ours: nobody with a larger one was here before. None: somebody was. */
   passFence(resource: string, token: bigint): Sent;
   /** → the largest token, where `passFence` does not answer it. */

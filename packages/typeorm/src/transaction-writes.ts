@@ -30,6 +30,7 @@ function onPostgres(schema: string | undefined, place: string, options: TableOpt
   const fences = postgresFence.fenceStatements(tables);
   const runs = postgresRuns.runStatements(tables);
   return {
+    askTime: { statement: runs.now, parameters: [] },
     passFence: (resource, token) => ({ statement: fences.pass, parameters: [resource, String(token)] }),
     readFence: (resource) => ({ statement: fences.read, parameters: [resource] }),
     create: (namespace, run, event) => ({

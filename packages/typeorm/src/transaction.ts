@@ -4,10 +4,10 @@
  * wish for a run together with its reason. All go through the manager that the caller hands over, so they are committed or rolled back with the caller's work.
  */
 import { activeRun, GuardError, invalidArgument } from '@guard/core';
-import type { CreatableRuns, CreateRunOptions, Guard, Lock, RunRecord } from '@guard/core';
+import type { CreatableRuns, CreateRunOptions, Guard, Lock, RunRecord, RunStore } from '@guard/core';
 import type { DataSource, EntityManager } from 'typeorm';
 import { targetOf } from './dialect.js';
-import { runTablesOf } from './run-tables.js';
+import { runTablesFor } from './run-tables.js';
 import { parseVersion } from './run-rows.js';
 import { checkTableOptions, type TableOptions } from './tables.js';
 import type { Sent, TransactionWrites } from './transaction-port.js';
@@ -49,13 +49,13 @@ export async function assertFence(
  * Commit afterwards; what the work returns later is not recorded, `value` is.
  *
  * @throws GuardError `stale-token`: somebody else moved the run on, roll back; `lock-lost`, `lock-suspect`;
- * `invalid-argument`: not inside a run, no open transaction, or the run is kept in another database.
+ * `invalid-argument`: not inside a run, no open transaction, or the run is kept in another database or schema.
  */
 export async function completeRun(manager: EntityManager, value?: unknown): Promise<void> {
   const run = activeRun();
   if (run === undefined) throw new GuardError('invalid-argument', 'completeRun must be called inside a run');
   const dataSource = transactionOf(manager);
-  const tables = tablesOf(dataSource, run.storeName, run.key);
+  const tables = tablesOf(dataSource, run.store, `run ${run.key}`);
   const { expected, next, event } = await run.prepareCompletion(value);
   const writes = writesFor(targetOf(dataSource), tables);
   const version = parseVersion(expected);
@@ -78,7 +78,7 @@ export async function completeRun(manager: EntityManager, value?: unknown): Prom
  * nothing. Any started node that knows the task carries it out once the transaction is committed.
  *
  * @returns `created: false`: the key has a run, which is the one that is shown.
- * @throws GuardError `invalid-argument`: no open transaction, or the guard keeps its runs in another database;
+ * @throws GuardError `invalid-argument`: no open transaction, or the guard keeps its runs in another database or schema;
  * `schema-missing`, `unavailable`, `closed`.
  */
 export async function createRun(
@@ -90,8 +90,14 @@ export async function createRun(
   const dataSource = transactionOf(manager);
   const runs = guard?.runs as Partial<CreatableRuns> | undefined;
   if (typeof runs?.prepareCreate !== 'function') throw invalidArgument('guard', guard, 'must be a guard');
-  const { namespace, storeName, run, event } = await runs.prepareCreate(task, options);
-  const writes = writesFor(targetOf(dataSource), tablesOf(dataSource, storeName, run.key));
+  const { store } = runs as CreatableRuns;
+  const writes = writesFor(targetOf(dataSource), tablesOf(dataSource, store, 'what this guard runs'));
+  const { askTime } = writes;
+  const { namespace, run, event } = await runs.prepareCreate(
+    task,
+    options,
+    askTime && (async () => timeOf(await query(manager, writes, askTime))),
+  );
   const [made] = await query(manager, writes, writes.create(namespace, run, event));
   if (made !== undefined) {
     const line = writes.line(made['seq'], event);
@@ -105,14 +111,14 @@ export async function createRun(
   return { created: false, run: JSON.parse(String(there['record'])) as RunRecord };
 }
 
-/** What the tables of a run are called, if they are in the database of this data source. */
-function tablesOf(dataSource: DataSource, storeName: string, key: string): TableOptions {
-  const tables = runTablesOf(dataSource, storeName);
+/** What the tables of a run store are called, if they are in the database and schema of this data source. */
+function tablesOf(dataSource: DataSource, store: RunStore, what: string): TableOptions {
+  const tables = runTablesFor(dataSource, store);
   if (tables !== undefined) return tables;
   throw new GuardError(
     'invalid-argument',
-    `run ${key} is kept in ${storeName}, not by a typeormRuns() of this manager's data source`,
-    { key },
+    `${what} is kept in ${store.name}, not by a typeormRuns() of the database and schema that this manager writes ` +
+      `to: hand over the manager of a transaction there`,
   );
 }
 
@@ -149,6 +155,13 @@ async function query(manager: EntityManager, writes: TransactionWrites, sent: Se
     const explained = writes.explained(cause);
     throw explained === cause ? error : explained;
   }
+}
+
+/** What the server says of its time, however the application has its numbers read. */
+function timeOf([row]: readonly Row[]): number {
+  const nowMs = Number(row?.['now'] ?? NaN);
+  if (Number.isFinite(nowMs)) return nowMs;
+  throw new GuardError('unavailable', 'the database does not say what time it is');
 }
 
 /** Rows that were written or read. A database that answers no rows to an update says how many it changed. */

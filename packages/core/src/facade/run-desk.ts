@@ -5,7 +5,7 @@
 import type { CreateRunOptions, DecisionOptions, RunListOptions, RunsApi, RunView } from '../api/run.js';
 import type { Decision, RunMove } from '../machine/run-move.js';
 import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
-import type { RunQuery, RunRef } from '../port/run-store.js';
+import type { RunQuery, RunRef, RunStore } from '../port/run-store.js';
 import type { HeldLock } from '../runtime/lock/lock-service.js';
 import { closedError } from '../runtime/lock/lock-errors.js';
 import type { CreatableRuns, PreparedCreate } from '../runtime/run/run-book.js';
@@ -73,8 +73,16 @@ export class RunDesk implements RunsApi, CreatableRuns {
     return { created: answer.created, run: answer.stored.run };
   }
 
-  async prepareCreate(task: string, options: CreateRunOptions = {}): Promise<PreparedCreate> {
-    return this.host.book.prepareCreate(await this.creation(task, options));
+  get store(): RunStore {
+    return this.host.book.store;
+  }
+
+  async prepareCreate(
+    task: string,
+    options: CreateRunOptions = {},
+    askTime?: () => Promise<number>,
+  ): Promise<PreparedCreate> {
+    return this.host.book.prepareCreate(await this.creation(task, options, askTime));
   }
 
   retry(task: string, key: Key, options: DecisionOptions): Promise<RunRecord> {
@@ -98,7 +106,11 @@ export class RunDesk implements RunsApi, CreatableRuns {
     return this.moved(refOf(task, key), () => ({ type: 'waive', note }));
   }
 
-  private async creation(task: string, options: CreateRunOptions): Promise<RunMove & { type: 'create' }> {
+  private async creation(
+    task: string,
+    options: CreateRunOptions,
+    askTime?: () => Promise<number>,
+  ): Promise<RunMove & { type: 'create' }> {
     checkOptions('create options', options, ['key', 'input', 'after']);
     const name = encodeKey('task', task);
     const keyed = options.key === undefined ? {} : { keyed: true };
@@ -109,7 +121,7 @@ export class RunDesk implements RunsApi, CreatableRuns {
     const input = text === undefined ? {} : { input: text };
     const afterMs = options.after === undefined ? 0 : parseDuration('after', options.after, { minMs: 0 });
     this.checkOpen();
-    const availableAtMs = (await time.now()) + afterMs;
+    const availableAtMs = (await time.now(askTime)) + afterMs;
     const run = { task: name, key, id: random.id(), trigger: 'manual', ...keyed, ...input } as const;
     return { type: 'create', run, availableAtMs };
   }

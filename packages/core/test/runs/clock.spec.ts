@@ -43,6 +43,26 @@ describe('the clock of a store', () => {
     expect(asked()).toBe(1);
   });
 
+  test('is asked over what a caller has in hand, wherever it would be asked, and not where the answer is young', async () => {
+    const { clock, time, store, asked } = pair(100);
+    let over = 0;
+    const ask = async (): Promise<number> => {
+      over += 1;
+      return clock.now().monoMs + store.aheadMs;
+    };
+    for (const idleMs of [0, 59_000, 2_000, 601_000, 7_200_000]) {
+      await clock.advance(idleMs);
+      store.aheadMs += 5;
+      await time.now(ask);
+    }
+    expect(over).toBe(4);
+    expect(time.estimate()).toBe(clock.now().monoMs + store.aheadMs);
+    expect(asked()).toBe(0);
+    await expect(new BackendClock(clock, ask).now(() => Promise.reject(new Error('no')))).rejects.toThrow(
+      'no',
+    );
+  });
+
   test('is wrong by no more than half of the trip', async () => {
     const { clock, now } = pair(80);
     expect(Math.abs((await now()) - (STORE_MS + clock.now().monoMs))).toBeLessThanOrEqual(40);

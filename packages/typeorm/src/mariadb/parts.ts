@@ -2,6 +2,7 @@
 import { systemClock, systemRandom, type LockBackend, type RunStore, type StateStore } from '@guard/core';
 import type { MariadbTarget } from '../dialect.js';
 import type { TypeormTableOptions } from '../options.js';
+import { placeName } from '../place-name.js';
 import { ServerLocks } from '../server/lock-backend.js';
 import { ServerRuns } from '../server/run-store.js';
 import { ServerState } from '../server/state-store.js';
@@ -33,9 +34,9 @@ export function mariadbRuns(target: MariadbTarget, options: TypeormTableOptions)
 
 function parts(target: MariadbTarget, options: TypeormTableOptions) {
   const { place, driver } = target;
-  const { name = place, clock = systemClock, random = systemRandom } = options;
+  const { name = place, prefix, clock = systemClock, random = systemRandom } = options;
   return {
-    ...{ name, clock },
+    ...{ name: placeName(name, { prefix }), clock },
     statements: new StatementPool({
       connections: new MysqlConnections(driver, place),
       ...{ place, clock, random },

@@ -5,6 +5,7 @@ import type { MariadbTarget } from '../dialect.js';
 import { runColumns } from '../run-rows.js';
 import { plain } from '../server/run-values.js';
 import type { Value } from '../server/statements.js';
+import { ASK_TIME } from '../statements/mariadb-runs.js';
 import { transactionStatements } from '../statements/mariadb-transaction.js';
 import { tableNames, type TableOptions } from '../tables.js';
 import type { TransactionWrites } from '../transaction-port.js';
@@ -15,6 +16,7 @@ import { mariadbTables } from './names.js';
 export function onMariadb({ place }: MariadbTarget, options: TableOptions): TransactionWrites {
   const sql = transactionStatements(mariadbTables(tableNames(options)));
   return {
+    askTime: { statement: ASK_TIME, parameters: [] },
     passFence: (resource, token) => ({ statement: sql.pass, parameters: [bytes(resource), String(token)] }),
     create: (namespace, run) => ({
       statement: sql.create,

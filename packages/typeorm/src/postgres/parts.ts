@@ -2,6 +2,7 @@
 import { systemClock, systemRandom, type LockBackend, type RunStore, type StateStore } from '@guard/core';
 import type { PostgresTarget } from '../dialect.js';
 import type { TypeormTableOptions } from '../options.js';
+import { placeName } from '../place-name.js';
 import { ServerLocks } from '../server/lock-backend.js';
 import { ServerRuns } from '../server/run-store.js';
 import { ServerState } from '../server/state-store.js';
@@ -34,11 +35,17 @@ export function postgresRuns(target: PostgresTarget, options: TypeormTableOption
 }
 
 function parts(target: PostgresTarget, options: TypeormTableOptions) {
-  const { place, driver, schema } = target;
-  const { name = place, clock = systemClock, random = systemRandom } = options;
+  const { place, driver } = target;
+  const {
+    name = place,
+    schema = target.schema,
+    prefix,
+    clock = systemClock,
+    random = systemRandom,
+  } = options;
   return {
-    ...{ name, clock, random },
+    ...{ name: placeName(name, { schema, prefix }), clock, random },
     statements: new StatementPool({ connections: new PgConnections(driver, place), place, clock, random }),
-    tables: postgresTables(tableNames(options), options.schema ?? schema),
+    tables: postgresTables(tableNames(options), schema),
   };
 }

@@ -15,7 +15,8 @@ export function moveValues(
   next: RunRecord,
   event: RunEvent,
 ): readonly Value[] {
-  return [...changeValues(next, event), namespace, next.task, next.key, String(seq), String(version)];
+  const row = [String(seq), String(version), next.id];
+  return [...changeValues(next, event), namespace, next.task, next.key, ...row];
 }
 
 function changeValues(run: RunRecord, event: RunEvent): readonly Value[] {

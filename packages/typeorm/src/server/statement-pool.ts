@@ -89,21 +89,19 @@ export class StatementPool implements Statements {
   }
 
   async #once(text: string, values: readonly Value[] | undefined, endMs: number): Promise<readonly Row[]> {
-    const { connections, clock, place } = this.#parts;
+    const { connections, place } = this.#parts;
     if (this.#closed) throw new GuardError('closed', `the locks, state or runs in ${place} were closed`);
     if (!connections.isOpen()) {
       throw new GuardError('unavailable', `the data source of ${place} is not initialized`);
     }
-    const taken = await connections.take();
-    const leftMs = endMs - clock.now().monoMs;
-    if (leftMs <= 0) {
-      taken.giveBack(false);
-      throw new GuardError('unavailable', `the pool of ${place} had no connection in time`);
-    }
+    const taken = await this.#take(endMs);
     let broken = false;
     try {
       // One that is not answered in time is given up with its connection.
-      return await this.#inTime(taken.send(text, values), leftMs, () => (broken = true));
+      return await this.#inTime(taken.send(text, values), endMs, () => {
+        broken = true;
+        return `${place} did not answer in time`;
+      });
     } catch (error) {
       broken ||= connections.breaks(error);
       throw error;
@@ -112,17 +110,38 @@ export class StatementPool implements Statements {
     }
   }
 
-  #inTime<T>(answer: Promise<T>, leftMs: number, onLate: () => void): Promise<T> {
-    const { clock, place } = this.#parts;
+  /**
+   * A connection that comes too late goes back at once. Whoever waits may be in the way of it: a transaction of the
+   * application that holds the last one of the pool.
+   */
+  async #take(endMs: number): Promise<Taken> {
+    const { connections, clock, place } = this.#parts;
+    const late = `the pool of ${place} had no connection in time`;
+    const coming = connections.take();
+    const taken = await this.#inTime(coming, endMs, () => {
+      void coming.then(
+        (one) => one.giveBack(false),
+        () => undefined,
+      );
+      return late;
+    });
+    if (clock.now().monoMs < endMs) return taken;
+    taken.giveBack(false);
+    throw new GuardError('unavailable', late);
+  }
+
+  /** `onLate` says what is told where nothing came in time. */
+  #inTime<T>(answer: Promise<T>, endMs: number, onLate: () => string): Promise<T> {
+    const { clock } = this.#parts;
     return new Promise((resolve, reject) => {
-      const timer = clock.setTimer(() => {
-        onLate();
-        reject(new GuardError('unavailable', `${place} did not answer in time`));
-      }, leftMs);
+      const timer = clock.setTimer(
+        () => reject(new GuardError('unavailable', onLate())),
+        endMs - clock.now().monoMs,
+      );
       answer.then(
-        (rows) => {
+        (value) => {
           timer.cancel();
-          resolve(rows);
+          resolve(value);
         },
         (error: Error) => {
           timer.cancel();

@@ -26,6 +26,9 @@ const columns = {
   sought: `UNHEX(SHA2(CONCAT_WS(CHAR(0), $1, $2, $3), 256))`,
 };
 
+/** → milliseconds since the epoch */
+export const ASK_TIME = `${columns.settings} SELECT ${columns.now} DIV 1000 AS now`;
+
 function changes(tables: MariadbTables) {
   return {
     create: `
@@ -123,7 +126,7 @@ function looks(tables: MariadbTables) {
       )
       ORDER BY created_at_ms DESC, seq DESC LIMIT $4`,
 
-    now: `${columns.settings} SELECT ${columns.now} DIV 1000 AS now`,
+    now: ASK_TIME,
   };
 }
 

@@ -43,7 +43,10 @@ function changes(tables: PostgresTables) {
       )
       SELECT seq FROM made`,
 
-    /** the columns of a record, the line, then namespace, task, key, seq, version → version; no row: it has moved on */
+    /**
+     * the columns of a record, the line, then namespace, task, key, seq, version, id → version; no row: it has moved on.
+     * In a transaction of the application the search path may lead to the tables of somebody else, with the same numbers.
+     */
     move: `
       WITH moved AS (
         UPDATE ${tables.run} SET
@@ -51,7 +54,7 @@ function changes(tables: PostgresTables) {
           reason = $6, scheduled_for_ms = $7, available_at_ms = $8, created_at_ms = $9, started_at_ms = $10,
           finished_at_ms = $11, updated_at_ms = $12, lock_backend = $13, lock_key = $14, lock_token = $15,
           node_id = $16, node_label = $17, record = $18
-        WHERE namespace = $25 AND task = $26 AND run_key = $27 AND seq = $28 AND version = $29
+        WHERE namespace = $25 AND task = $26 AND run_key = $27 AND seq = $28 AND version = $29 AND id = $30
         RETURNING seq, version
       ),
       line AS (

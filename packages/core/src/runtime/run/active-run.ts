@@ -5,6 +5,7 @@
 import type { Run } from '../../api/run.js';
 import type { RunFault, RunLock, RunNode, RunTrigger, StoredRun } from '../../machine/run-record.js';
 import type { Clock, Timer } from '../../port/clock.js';
+import type { RunStore } from '../../port/run-store.js';
 import { GuardError } from '../../value/error.js';
 import type { HeldLock } from '../lock/lock-service.js';
 import type { PreparedWrite, RunBook } from './run-book.js';
@@ -37,8 +38,8 @@ export interface ActiveParts {
  */
 export interface CompletableRun {
   readonly namespace: string;
-  /** `name` of the run store: the write is good for that store only. */
-  readonly storeName: string;
+  /** The run store, as the guard was given it: the write is good for that store only. */
+  readonly store: RunStore;
   /** @throws GuardError `lock-lost`, `lock-suspect`, `stale-token`. */
   prepareCompletion(value?: unknown): Promise<PreparedWrite>;
   settled(by: string): void;
@@ -103,8 +104,8 @@ export class ActiveRun implements Run, CompletableRun {
   get namespace(): string {
     return this.parts.book.namespace;
   }
-  get storeName(): string {
-    return this.parts.book.storeName;
+  get store(): RunStore {
+    return this.parts.book.store;
   }
   get stopSignal(): AbortSignal {
     return this.parts.stopSignal;

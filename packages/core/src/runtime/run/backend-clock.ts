@@ -37,11 +37,19 @@ export class BackendClock {
     private readonly repeated: <T>(call: () => Promise<T>) => Promise<T> = (call) => call(),
   ) {}
 
-  /** The store's time now, in milliseconds since the epoch. Waits for the store at first use and after a sleep. */
-  async now(): Promise<number> {
+  /**
+   * The store's time now, in milliseconds since the epoch. Waits for the store at first use and after a sleep.
+   *
+   * `over` asks the store once, by what the caller has in its hands already, and is used wherever the store would be
+   * asked. Who holds the last connection of a pool and waits for another one waits for itself.
+   */
+  async now(over?: () => Promise<number>): Promise<number> {
     const { sample } = this;
-    if (sample === undefined || this.isUseless(sample)) await this.refresh();
-    else if (this.clock.now().monoMs - sample.at.monoMs > STALE_MS) this.refreshBeside();
+    const isUsable = sample !== undefined && !this.isUseless(sample);
+    if (isUsable && this.clock.now().monoMs - sample.at.monoMs <= STALE_MS) return this.estimate();
+    if (over !== undefined) this.sample = this.better(await this.measured(over));
+    else if (isUsable) this.refreshBeside();
+    else await this.refresh();
     return this.estimate();
   }
 
@@ -80,13 +88,13 @@ export class BackendClock {
   }
 
   private async fetch(): Promise<void> {
-    this.sample = this.better(await this.repeated(() => this.measured()));
+    this.sample = this.better(await this.repeated(() => this.measured(this.ask)));
   }
 
   /** One sending: what went before it was lost, and says nothing about how old this answer is. */
-  private async measured(): Promise<Sample> {
+  private async measured(ask: () => Promise<number>): Promise<Sample> {
     const sentAt = this.clock.now();
-    const storeMs = await this.ask();
+    const storeMs = await ask();
     const gotAt = this.clock.now();
     const halfMs = (gotAt.monoMs - sentAt.monoMs) / 2;
     return { storeMs: storeMs + halfMs, halfMs, at: gotAt };

@@ -109,7 +109,7 @@ export class NodePresence {
     const { locks, book } = this.host;
     throw new GuardError(
       'backend-mismatch',
-      `other nodes are announced in ${book.storeName}, but none of them holds its lock in ${locks.backendName}: ` +
+      `other nodes are announced in ${book.store.name}, but none of them holds its lock in ${locks.backendName}: ` +
         `this node sees another lock backend than they do`,
     );
   }

@@ -59,8 +59,6 @@ export interface PreparedWrite {
 /** A new record that somebody else writes, in a transaction of the application. */
 export interface PreparedCreate {
   readonly namespace: string;
-  /** `name` of the run store: the write is good for that store only. */
-  readonly storeName: string;
   readonly run: RunRecord;
   readonly event: RunEvent;
 }
@@ -70,8 +68,17 @@ export interface PreparedCreate {
  * application: it writes `run` and `event` where the key has no record yet.
  */
 export interface CreatableRuns {
-  /** @throws GuardError `invalid-argument`, `unavailable`, `closed`. */
-  prepareCreate(task: string, options?: CreateRunOptions): Promise<PreparedCreate>;
+  /** The run store, as the guard was given it: the write is good for that store only. */
+  readonly store: RunStore;
+  /**
+   * @param askTime asks for the store's time over the connection of the transaction, where it has to be asked: the pool
+   * may have no other. Without it the store is asked. @throws GuardError `invalid-argument`, `unavailable`, `closed`.
+   */
+  prepareCreate(
+    task: string,
+    options?: CreateRunOptions,
+    askTime?: () => Promise<number>,
+  ): Promise<PreparedCreate>;
 }
 
 /** Records of one namespace in one store. */
@@ -90,8 +97,8 @@ export class RunBook {
     return this.parts.namespace;
   }
 
-  get storeName(): string {
-    return this.parts.store.name;
+  get store(): RunStore {
+    return this.parts.store;
   }
 
   /** Whether the store could not be asked when last tried. */
@@ -120,8 +127,7 @@ export class RunBook {
     const stepped = step(null, move, this.time.estimate());
     if ('refused' in stepped)
       throw new GuardError('invalid-argument', `a run cannot be created: ${stepped.refused}`);
-    const { namespace, storeName } = this;
-    return { namespace, storeName, run: stepped.next, event: this.signed(stepped.event) };
+    return { namespace: this.namespace, run: stepped.next, event: this.signed(stepped.event) };
   }
 
   /** Moves a record by compare-and-set. A function is asked again before every sending. */
