@@ -20,6 +20,7 @@ import { checkConnection, type RedisConnection, type ScriptArgument } from './co
 import { INDEX_PER_TAG, ONE_INDEX, entryName, stateChannel, type StateIndex } from './names.js';
 import { FORGET, NOW, PAGE, READ } from './scripts/state-read.lua.js';
 import { WRITE } from './scripts/state-write.lua.js';
+import { tagOf } from './slot.js';
 import { StateWatch } from './state-watch.js';
 
 const MAX_BATCH = 64;
@@ -37,6 +38,7 @@ export function redisState(connection: RedisConnection): StateStore {
 class RedisState implements StateStore {
   readonly name: string;
   readonly traits: StateStore['traits'];
+  readonly partition?: (key: string) => string;
   private readonly channel: string;
   private readonly index: StateIndex;
   private readonly watches = new Set<StateWatch>();
@@ -46,6 +48,8 @@ class RedisState implements StateStore {
     this.traits = { maxBatch: MAX_BATCH, push: true, atomicBatch: !connection.cluster };
     this.channel = stateChannel(connection.scope);
     this.index = connection.cluster ? INDEX_PER_TAG : ONE_INDEX;
+    // As for locks: a script can touch one slot only, and a dead master harms only its own entries.
+    if (connection.cluster) this.partition = tagOf;
   }
 
   async now(): Promise<number> {

@@ -146,10 +146,70 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     await victim.restart({ keepData: false });
   });
 
+  it.each<[string, Fault]>([
+    ['killed', { begin: (node) => node.kill(), end: (node) => node.restart({ keepData: true }) }],
+    ['stopped', { begin: (node) => node.pause(), end: (node) => node.resume() }],
+  ])(
+    '[L3] a master that is %s harms only its own state: all other keys are read and written beside it',
+    async (_, fault) => {
+      await using stage = new Stage();
+      const guard = await guardOf(stage);
+      const names = Array.from({ length: 30 }, (_, n) => `s${n}`);
+      const owners = await Promise.all(
+        names.map((name) => ownerOf(stage, slotOf(tagOf(`${guard.namespace}/state/${name}`)))),
+      );
+      const victim = owners[0]!;
+      const lost = names.filter((_, n) => owners[n] === victim);
+      const healthy = names.filter((_, n) => owners[n] !== victim);
+      await Promise.all(names.map((name) => guard.state.set(name, 0)));
+      // No replica takes over meanwhile: this is about the others.
+      const replicas = cluster.nodes.filter((node) => !owners.includes(node));
+      for (const { host, port } of replicas) {
+        await stage.admin({ host, port }).config('SET', 'cluster-replica-no-failover', 'yes');
+      }
+      await fault.begin(victim);
+      try {
+        const doomed = lost.flatMap((name) => [
+          failureOf(guard.state.get(name)),
+          failureOf(guard.state.set(name, 'doomed')),
+        ]);
+        for (const round of [1, 2]) {
+          const startedMs = performance.now();
+          await Promise.all(
+            healthy.map(async (name) => {
+              await guard.state.set(name, round);
+              expect((await guard.state.get(name))?.value).toBe(round);
+            }),
+          );
+          expect(performance.now() - startedMs).toBeLessThan(1_500);
+          await sleep(2_500); // by now the calls to the victim have failed, and are made again
+        }
+        for (const error of await Promise.all(doomed)) expect(error.code).toBe('unavailable');
+      } finally {
+        await fault.end(victim);
+        for (const { host, port } of replicas) {
+          await stage.admin({ host, port }).config('SET', 'cluster-replica-no-failover', 'no');
+        }
+      }
+      await until('its keys are there again', () =>
+        guard.state.set(lost[0]!, 'again').then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+  );
+
   it('keeps an entry and the index that lists it in one slot', () => {
     for (const key of ['a', 'b{c}', '}{']) expect(entryName(key)).toMatch(/^guard:\{\d+\}:s:/);
   });
 });
+
+/** What befalls a master, and its end. */
+interface Fault {
+  readonly begin: (node: TestServer) => Promise<unknown>;
+  readonly end: (node: TestServer) => Promise<unknown>;
+}
 
 function untilHeard(heard: ReadonlySet<string>, keys: readonly string[], value: number): Promise<unknown> {
   return until(`the watch tells all that is ${value}`, () =>

@@ -61,6 +61,9 @@ export interface StateApi {
   delete(key: Key, version?: string, options?: Pick<WriteOptions, 'lock'>): Promise<boolean>;
   /** Entries whose key starts with exactly these characters, in pages, in the order of their keys' bytes. */
   list<T>(prefix: string): AsyncIterable<ListedEntry<T>>;
-  /** Calls back with the newest value after changes below a prefix; changes between may merge. */
+  /**
+   * Calls back with the newest value after changes below a prefix; changes between may merge. Ends when it is closed, and
+   * with the guard.
+   */
   watch<T>(prefix: string, onChange: (change: WatchedChange<T>) => void): Promise<Watch>;
 }

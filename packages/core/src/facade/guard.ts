@@ -228,8 +228,7 @@ class GuardImpl implements Guard {
     await atMost(this.clock, LAST_CALL_MS, runs);
     this.locks.dropAll();
     await atMost(this.clock, LAST_CALL_MS, this.running.drained());
-    await this.locks.close(LAST_CALL_MS);
-    this.states?.close();
+    await Promise.all([this.locks.close(LAST_CALL_MS), this.states?.close(LAST_CALL_MS)]);
   }
 }
 

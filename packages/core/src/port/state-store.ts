@@ -81,6 +81,13 @@ export interface StateStore {
     /** How much later than asked for an entry may expire. Never earlier. Default 0. */
     readonly ttlGranularityMs?: number;
   };
+  /**
+   * Where parts of the store can be away by themselves (the masters of a cluster), names the part that a key is in. What
+   * a guard reads and writes for its callers then goes in calls of one partition, side by side, so that a part that is
+   * away harms its own keys only. Every call still takes keys of any partitions; it is answered as a whole. Few and
+   * stable. Default: one partition.
+   */
+  partition?(key: string): string;
   /** The store's own time, in milliseconds since the epoch. */
   now(): Promise<number>;
   /** In the order of the keys; `null` where nothing is (or it expired). */

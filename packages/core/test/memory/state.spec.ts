@@ -7,7 +7,7 @@ import { SeededRandom, VirtualClock } from '@guard/testing';
 const KEY = 'ns/state/k';
 
 let clock: VirtualClock;
-let state: Required<StateStore>;
+let state: StateStore;
 let ids: number;
 
 beforeEach(() => {

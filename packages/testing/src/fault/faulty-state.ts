@@ -42,6 +42,7 @@ export function faultyState(
   const store: StateStore = {
     name: inner.name,
     traits: inner.traits,
+    ...(inner.partition !== undefined && { partition: (key: string) => inner.partition!(key) }),
     now: () => one('now', null, () => inner.now()),
     read: (keys) => plan.send('read', { operations: keys, execute: (some) => inner.read(some) }),
     write: (writes) =>

@@ -195,6 +195,7 @@ export class Server {
     return {
       name: inner.name,
       traits: inner.traits,
+      ...(inner.partition !== undefined && { partition: (key: string) => inner.partition!(key) }),
       now: () => inner.now(),
       read: (keys) => inner.read(keys),
       write: async (writes) => {

@@ -23,7 +23,7 @@ export interface CoalescerOptions<Op, Answer> {
   readonly clock: Clock;
   /** Where the flights' time-outs are kept: one that keeps the process alive while something is on its way (L5). */
   readonly deadlines: Scheduler;
-  readonly send: (batch: readonly Op[]) => Promise<readonly Answer[]>;
+  readonly send: (batch: readonly Op[], partition: string) => Promise<readonly Answer[]>;
   readonly maxBatch: number;
   /**
    * What is due together travels together: operations of one turn share a batch as large as the backend takes, so
@@ -37,7 +37,7 @@ export interface CoalescerOptions<Op, Answer> {
   /** While it is over nothing is sent: the event loop comes first. Default: flights alone give it its turns. */
   readonly turn?: Turn;
   /** Sees every landing before its sink does: the watch over the backend's health. */
-  readonly watch?: (landing: Landing<Answer>) => void;
+  readonly watch?: (landing: Landing<Answer>, partition: string) => void;
 }
 
 const MAX_IN_FLIGHT = 2;
@@ -66,7 +66,7 @@ export class Coalescer<Op, Answer> {
   submit(partition: string, key: string, op: Op, timeoutMs: number, sink: Sink<Answer>): Submitted {
     let lane = this.lanes.get(partition);
     if (lane === undefined) {
-      lane = new Lane(this.options, this.loads.of(partition));
+      lane = new Lane(this.options, partition, this.loads.of(partition));
       this.lanes.set(partition, lane);
     }
     return lane.submit(key, op, timeoutMs, sink);
@@ -94,6 +94,7 @@ class Lane<Op, Answer> {
 
   constructor(
     private readonly options: CoalescerOptions<Op, Answer>,
+    private readonly partition: string,
     private readonly load: Load,
   ) {}
 
@@ -218,7 +219,8 @@ class Lane<Op, Answer> {
   /** A send that throws is a flight that fails. */
   private send(batch: readonly Entry<Op, Answer>[]): Promise<readonly Answer[]> {
     try {
-      return this.options.send(batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op));
+      const operations = batch.length === 1 ? [batch[0]!.op] : batch.map((entry) => entry.op);
+      return this.options.send(operations, this.partition);
     } catch (cause) {
       return Promise.reject(cause instanceof Error ? cause : new Error('the backend threw', { cause }));
     }
@@ -238,7 +240,7 @@ class Lane<Op, Answer> {
         typeof answer !== 'object' || answer === null
           ? { ok: false, cause: cause ?? tooFew(), sentAt }
           : { ok: true, answer, sentAt };
-      this.options.watch?.(landing);
+      this.options.watch?.(landing, this.partition);
       batch[index]!.sink(landing);
     }
     this.nextFlight();

@@ -3,7 +3,13 @@
  * came back, and the breaker that keeps a backend in trouble from being asked by everybody at once. Renewals,
  * releases and cancels never pass the breaker: they are what keeps an outage from doing harm.
  */
-import { ConsecutiveBreaker, circuitBreaker, handleAll, isBrokenCircuitError } from 'cockatiel';
+import {
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleAll,
+  isBrokenCircuitError,
+  type CircuitBreakerPolicy,
+} from 'cockatiel';
 import type { Clock, Policy } from '../../port/clock.js';
 import { discreet } from '../../value/discreet.js';
 import { GuardError } from '../../value/error.js';
@@ -44,30 +50,56 @@ export function defaultPolicy(clock: Clock): Policy {
 
 const NONE: Policy = { execute: (fn) => fn() };
 
-/** The breaker that is built in. In health it is not even passed: it learns of the first fault by `failed`. */
+/**
+ * The breaker that is built in, one for each partition: a dead master of a cluster must not keep calls from the others.
+ * In health it is not even passed: it learns of the first fault by `failed`.
+ */
 class Breaker implements Policy {
-  troubled = false;
-  private readonly breaker = circuitBreaker(handleAll, {
-    halfOpenAfter: HALF_OPEN_AFTER_MS,
-    breaker: new ConsecutiveBreaker(FAULTS_TO_OPEN),
-  });
+  private readonly troubled = new Map<string, Trouble>();
+
+  get isQuiet(): boolean {
+    return this.troubled.size === 0;
+  }
 
   execute<T>(fn: () => Promise<T>): Promise<T> {
-    return this.troubled ? this.inTrouble(fn) : fn();
+    return this.executeIn('', fn);
   }
 
-  /** A call that did not pass the breaker failed. */
-  failed(cause: unknown): void {
-    if (this.troubled) return;
-    this.troubled = true;
-    this.breaker.execute(() => Promise.reject(cause as Error)).catch(() => undefined);
+  executeIn<T>(partition: string, fn: () => Promise<T>): Promise<T> {
+    const trouble = this.troubled.get(partition);
+    return trouble === undefined ? fn() : this.inTrouble(partition, trouble, fn);
   }
 
-  private async inTrouble<T>(fn: () => Promise<T>): Promise<T> {
-    const value = await this.breaker.execute(fn);
-    this.troubled = false;
-    return value;
+  /** A call failed; the breaker learns here of one that did not pass it. */
+  failed(partition: string, cause: unknown): void {
+    const trouble = this.troubled.get(partition);
+    if (trouble !== undefined) {
+      trouble.cause = cause;
+      return;
+    }
+    const breaker = circuitBreaker(handleAll, {
+      halfOpenAfter: HALF_OPEN_AFTER_MS,
+      breaker: new ConsecutiveBreaker(FAULTS_TO_OPEN),
+    });
+    this.troubled.set(partition, { breaker, cause });
+    breaker.execute(() => Promise.reject(cause as Error)).catch(() => undefined);
   }
+
+  private async inTrouble<T>(partition: string, trouble: Trouble, fn: () => Promise<T>): Promise<T> {
+    try {
+      const value = await trouble.breaker.execute(fn);
+      this.troubled.delete(partition);
+      return value;
+    } catch (error) {
+      throw isBrokenCircuitError(error) ? trouble.cause : error;
+    }
+  }
+}
+
+/** A partition that could not be asked, and why. */
+interface Trouble {
+  readonly breaker: CircuitBreakerPolicy;
+  cause: unknown;
 }
 
 /** Watches the answers of one backend. */
@@ -84,7 +116,7 @@ export class Outage {
   /** Whether a call need not pass the policy: no fault is known, and nobody handed a policy in. */
   get isQuiet(): boolean {
     const { down, policy } = this;
-    return !down && (policy === NONE || (policy instanceof Breaker && !policy.troubled));
+    return !down && (policy === NONE || (policy instanceof Breaker && policy.isQuiet));
   }
 
   /** Whether the backend could not be asked when last tried. */
@@ -92,10 +124,12 @@ export class Outage {
     return this.down;
   }
 
-  /** Runs a call under the policy. A broken circuit is answered with what broke it. */
-  guarded<T>(call: () => Promise<T>): Promise<T> {
+  /** Runs a call to one partition under the policy. A broken circuit is answered with what broke it. */
+  guarded<T>(call: () => Promise<T>, partition = ''): Promise<T> {
+    const { policy } = this;
     // A policy of somebody else's may answer without a promise.
-    const answer = Promise.resolve(this.policy.execute(call));
+    const answer =
+      policy instanceof Breaker ? policy.executeIn(partition, call) : Promise.resolve(policy.execute(call));
     if (!this.down) return answer;
     return answer.catch((cause: unknown) => {
       throw isBrokenCircuitError(cause) && this.rootCause !== undefined ? this.rootCause : cause;
@@ -110,11 +144,11 @@ export class Outage {
     this.events.emit('backend-recovered', { backend: this.backend });
   }
 
-  /** The backend could not be asked. */
-  failed(fault: unknown): void {
+  /** The backend could not be asked, or one partition of it. */
+  failed(fault: unknown, partition = ''): void {
     const cause = discreet(fault);
     this.rootCause = cause;
-    if (this.policy instanceof Breaker) this.policy.failed(cause);
+    if (this.policy instanceof Breaker) this.policy.failed(partition, cause);
     if (this.down) return;
     this.down = true;
     this.events.emit('backend-unavailable', { backend: this.backend, cause });

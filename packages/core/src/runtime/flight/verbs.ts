@@ -47,7 +47,8 @@ export class Verbs {
   ) {
     this.outage = new Outage(backend.name, events, policy);
     const { maxBatch, maxRenew } = backend.traits;
-    const common = { clock, deadlines, maxBatch, watch: (landing: AnyLanding) => this.watch(landing) };
+    const watch = (landing: AnyLanding, partition: string): void => this.watch(landing, partition);
+    const common = { clock, deadlines, maxBatch, watch };
     const atOnce = backend.atOnce?.();
     this.turn = turnOf(clock);
     const loads = new Loads();
@@ -56,7 +57,7 @@ export class Verbs {
       loads,
       turn: this.turn,
       ...(atOnce && { atOnce: (claim, nowMonoMs) => this.claimed(atOnce, claim, nowMonoMs) }),
-      send: (batch) => this.outage.guarded(() => backend.acquire(batch)),
+      send: (batch, partition) => this.outage.guarded(() => backend.acquire(batch), partition),
     });
     this.renewals = new Coalescer({
       ...common,
@@ -115,7 +116,7 @@ export class Verbs {
   }
 
   /** What throws has failed, as a flight does. */
-  private told<Op, A extends ClaimAnswer | ReleaseAnswer>(
+  private told<Op extends Claim | Release, A extends ClaimAnswer | ReleaseAnswer>(
     ask: (op: Op) => A | undefined,
     op: Op,
   ): A | Failed | undefined {
@@ -125,7 +126,7 @@ export class Verbs {
     } catch (cause) {
       answer = { status: 'failed', cause };
     }
-    if (answer?.status === 'failed') this.outage.failed(answer.cause);
+    if (answer?.status === 'failed') this.outage.failed(answer.cause, this.partition(op.key));
     else if (answer !== undefined) this.outage.answered();
     return answer;
   }
@@ -134,9 +135,9 @@ export class Verbs {
     return this.backend.partition?.(key) ?? '';
   }
 
-  private watch(landing: AnyLanding): void {
-    if (!landing.ok) this.outage.failed(landing.cause);
-    else if (landing.answer.status === 'failed') this.outage.failed(landing.answer.cause);
+  private watch(landing: AnyLanding, partition: string): void {
+    if (!landing.ok) this.outage.failed(landing.cause, partition);
+    else if (landing.answer.status === 'failed') this.outage.failed(landing.answer.cause, partition);
     else this.outage.answered();
   }
 }

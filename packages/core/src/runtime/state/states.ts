@@ -20,9 +20,10 @@ import type { Landing } from '../flight/operation.js';
 import type { Events } from '../events.js';
 import { closedError } from '../lock/lock-errors.js';
 import { Outage, isPermanent, unavailable } from '../flight/outage.js';
-import { pause, within } from '../flight/pause.js';
+import { atMost, pause, within } from '../flight/pause.js';
 import { retrying, type RetryHost } from '../flight/retry.js';
 import { Scheduler } from '../flight/scheduler.js';
+import { OpenWatches } from './open-watches.js';
 
 /** How long a call goes on trying. */
 const BUDGET_MS = 5_000;
@@ -52,6 +53,7 @@ export class States implements RetryHost {
   private readonly waits: Scheduler;
   private readonly reads: Coalescer<string, { readonly entry: StoredEntry | null }>;
   private readonly writes: Coalescer<StateWrite, WriteAnswer>;
+  private readonly watches = new OpenWatches();
   private closed = false;
 
   constructor({ store, clock, random, events, policy }: StatesOptions) {
@@ -63,16 +65,20 @@ export class States implements RetryHost {
     const common = { clock, deadlines: this.waits, maxBatch: store.traits.maxBatch };
     this.reads = new Coalescer({
       ...common,
-      send: (keys) => this.watched(async () => (await store.read(keys)).map((entry) => ({ entry }))),
+      send: (keys, partition) =>
+        this.watched(async () => (await store.read(keys)).map((entry) => ({ entry })), partition),
     });
-    this.writes = new Coalescer({ ...common, send: (writes) => this.watched(() => store.write(writes)) });
+    this.writes = new Coalescer({
+      ...common,
+      send: (writes, partition) => this.watched(() => store.write(writes), partition),
+    });
   }
 
   /** The newest entry, or `null`. */
   async read(key: string): Promise<StoredEntry | null> {
     const ask = async (): Promise<StoredEntry | null> => {
       const landing = await new Promise<Landing<{ readonly entry: StoredEntry | null }>>((resolve) => {
-        this.reads.submit('', key, key, FLIGHT_MS, resolve);
+        this.reads.submit(this.partition(key), key, key, FLIGHT_MS, resolve);
       });
       if (!landing.ok) throw landing.cause;
       return landing.answer.entry;
@@ -92,7 +98,7 @@ export class States implements RetryHost {
     for (let failures = 0; ;) {
       await allowedOrDoubt(stillAllowed, failures > 0);
       const landing = await new Promise<Landing<WriteAnswer>>((resolve) => {
-        this.writes.submit('', write.key, write, FLIGHT_MS, resolve);
+        this.writes.submit(this.partition(write.key), write.key, write, FLIGHT_MS, resolve);
       });
       if (landing.ok && landing.answer.status !== 'failed') return certain(landing.answer, failures > 0);
       const cause = causeOf(landing);
@@ -113,16 +119,21 @@ export class States implements RetryHost {
     );
   }
 
+  /** A watch ends with the guard: its listener hears of nothing after that. */
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
     this.refuseWhenClosed();
-    return retrying(this, BUDGET_MS, 'watching state', () => {
-      const opening = this.store.watch(prefix, listener);
-      return this.inTime(opening, (late) => void late.close().catch(() => undefined));
+    const hear = (change: StateChange): void => void (this.closed || listener(change));
+    const opening = retrying(this, BUDGET_MS, 'watching state', () => {
+      this.refuseWhenClosed();
+      return this.inTime(this.store.watch(prefix, hear), (late) => void late.close().catch(() => undefined));
     });
+    return this.watches.add(opening, () => this.closed);
   }
 
-  close(): void {
+  /** Ends all watches, also those that are just opening; waits for that no longer than `limitMs`. */
+  async close(limitMs: number): Promise<void> {
     this.closed = true;
+    await atMost(this.clock, limitMs, this.watches.close());
   }
 
   /** What comes too late is given to `giveBack`. */
@@ -143,13 +154,17 @@ export class States implements RetryHost {
     if (this.closed) throw closedError();
   }
 
-  private async watched<T>(call: () => Promise<T>): Promise<T> {
+  private partition(key: string): string {
+    return this.store.partition?.(key) ?? '';
+  }
+
+  private async watched<T>(call: () => Promise<T>, partition?: string): Promise<T> {
     try {
-      const answer = await this.outage.guarded(call);
+      const answer = await this.outage.guarded(call, partition);
       this.outage.answered();
       return answer;
     } catch (cause) {
-      this.outage.failed(cause);
+      this.outage.failed(cause, partition);
       throw cause;
     }
   }

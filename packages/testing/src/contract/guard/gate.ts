@@ -141,6 +141,7 @@ export function gatedState(inner: StateStore, gate: Gate): StateStore {
   return {
     name: inner.name,
     traits: inner.traits,
+    ...(inner.partition !== undefined && { partition: (key: string) => inner.partition!(key) }),
     now: () => gate.call(() => inner.now()),
     read: (keys) => gate.call(() => inner.read(keys)),
     write: (writes) => gate.call(() => inner.write(writes)),

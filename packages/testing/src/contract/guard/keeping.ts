@@ -209,6 +209,23 @@ export const keepingCases: readonly GuardCase[] = [
     },
   },
   {
+    title: '[L3] ends its watches with the guard: they hear of nothing after it, and others still do',
+    run: async (stage) => {
+      const [p1, p2] = await stage.processes(2, stage.unstopped);
+      const heard: string[] = [];
+      const watch = await stage.until(p1!.guard.state.watch('w', ({ key }) => heard.push(`ended ${key}`)));
+      const other = await stage.until(p2!.guard.state.watch('w', ({ key }) => heard.push(key)));
+      await stage.until(p1!.guard.close());
+      await stage.until(p2!.guard.state.set('w', 1));
+      await stage.time.untilTrue(() => heard.includes('w'), 5_000, 'the change');
+      await stage.pass(500);
+      assert.ok(!heard.includes('ended w'), 'a watch went on after its guard had ended');
+      const refused = await stage.failure(p1!.guard.state.watch('w', () => undefined));
+      expectCode(refused, 'closed', 'a watch of a guard that has ended');
+      for (const one of [watch, other]) await stage.until(one.close());
+    },
+  },
+  {
     title: 'refuses what JSON does not carry before any traffic, and takes frozen values as they are [B70]',
     run: async (stage) => {
       const p1 = await stage.process();

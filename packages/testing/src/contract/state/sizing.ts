@@ -56,6 +56,26 @@ export const sizingCases: readonly StateCase[] = [
     },
   },
   {
+    title: 'puts a key into one partition from any connection, and takes keys of many partitions in one call',
+    run: async (kit) => {
+      const size = Math.min(kit.store.traits.maxBatch, 64);
+      const keys = Array.from({ length: size }, (_, n) => kit.key(`p${n}`));
+      const second = await kit.second();
+      const partitions = keys.map((key) => kit.store.partition?.(key));
+      assert.deepEqual(
+        keys.map((key) => second.partition?.(key)),
+        partitions,
+      );
+      const answers = await kit.store.write(keys.map((key, n) => kit.wish(key, n)));
+      assert.ok(answers.every(({ status }) => status === 'written'));
+      const entries = await second.read(keys);
+      assert.deepEqual(
+        entries.map((entry) => entry?.value),
+        keys.map((_, n) => String(n)),
+      );
+    },
+  },
+  {
     title: '[B159] [B162] keeps odd keys apart, byte by byte',
     run: async (kit) => {
       for (const [n, name] of ODD_KEYS.entries()) await kit.put(kit.key(name), n, { expect: 'absent' });
