@@ -1,9 +1,10 @@
 /** What the lock scripts answer, in the words of the port. Numbers may come as texts, as some clients are set to. */
-import type { ClaimAnswer, Holder, LockInfo, Notice } from '@guard/core';
+import type { ClaimAnswer, Failed, Holder, LockInfo, Notice } from '@guard/core';
 import { keyOf } from './names.js';
+import { listed, strangeAnswer } from './strange-answer.js';
 
 /** {token, held (1 or 0), ms left, session, claim, holder as JSON, live tickets}. */
-export type InspectAnswer = readonly [
+type InspectAnswer = readonly [
   token: string,
   held: number | string,
   msLeft: number | string,
@@ -15,19 +16,38 @@ export type InspectAnswer = readonly [
 
 /** The answers to acquires: one token for all of them, or a list. */
 export function claimAnswers(value: unknown, count: number): readonly ClaimAnswer[] {
-  if (typeof value !== 'string') return (value as readonly unknown[]).map(claimAnswer);
-  return new Array<ClaimAnswer>(count).fill({ status: 'granted', token: BigInt(value) });
+  if (isToken(value)) return new Array<ClaimAnswer>(count).fill({ status: 'granted', token: BigInt(value) });
+  return listed(ACQUIRE, value, count).map(claimAnswer);
 }
 
-/** The answers to what is answered by 1 or 0: one for all of them, or a list. */
-export function yesOrNo<A>(value: unknown, count: number, yes: A, no: A): readonly A[] {
-  if (!Array.isArray(value)) return new Array<A>(count).fill(Number(value) === 1 ? yes : no);
-  return (value as readonly unknown[]).map((one) => (Number(one) === 1 ? yes : no));
+/** The answers to what is answered by 1 or 0: 1 for all of them, or a list. */
+export function yesOrNo<A>(
+  to: string,
+  value: unknown,
+  count: number,
+  yes: A,
+  no: A,
+): readonly (A | Failed)[] {
+  if (isNumber(value, 1)) return new Array<A>(count).fill(yes);
+  return listed(to, value, count).map((one) => {
+    if (isNumber(one, 1)) return yes;
+    return isNumber(one, 0) ? no : { status: 'failed', cause: strangeAnswer(to, one) };
+  });
+}
+
+const ACQUIRE = 'an acquire';
+
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{19}$/.test(value);
+}
+
+function isNumber(value: unknown, number: 0 | 1): boolean {
+  return value === number || value === String(number);
 }
 
 function claimAnswer(answer: unknown): ClaimAnswer {
-  if (typeof answer === 'string') return { status: 'granted', token: BigInt(answer) };
-  const [status, first, second, third] = answer as readonly [string, ...unknown[]];
+  if (isToken(answer)) return { status: 'granted', token: BigInt(answer) };
+  const [status, first, second, third] = (Array.isArray(answer) ? answer : []) as readonly unknown[];
   switch (status) {
     case 'q':
       return {
@@ -41,14 +61,22 @@ function claimAnswer(answer: unknown): ClaimAnswer {
     case 'c':
       return { status: 'cancelled' };
     default:
-      return { status: 'failed', cause: new Error(`Redis answered ${JSON.stringify(answer)} to an acquire`) };
+      return { status: 'failed', cause: strangeAnswer(ACQUIRE, answer) };
   }
 }
 
-/** The answer to a question about one lock. */
-export function infoOf(key: string, answer: InspectAnswer): LockInfo {
-  const [token, held, expiresInMs, session, claim, holder, waiting] = answer;
-  if (Number(held) !== 1) return { key, held: false, token: BigInt(token), waiting: 0 };
+/** The answers to questions about locks. */
+export function infosOf(keys: readonly string[], value: unknown): readonly LockInfo[] {
+  return listed(INSPECT, value, keys.length).map((answer, index) => infoOf(keys[index]!, answer));
+}
+
+const INSPECT = 'a question about locks';
+
+function infoOf(key: string, answer: unknown): LockInfo {
+  if (!Array.isArray(answer)) throw strangeAnswer(INSPECT, answer);
+  const [token, held, expiresInMs, session, claim, holder, waiting] = answer as unknown as InspectAnswer;
+  if (!isNumber(held, 1) && !isNumber(held, 0)) throw strangeAnswer(INSPECT, answer);
+  if (isNumber(held, 0)) return { key, held: false, token: BigInt(token), waiting: 0 };
   return {
     key,
     held: true,

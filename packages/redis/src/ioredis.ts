@@ -21,6 +21,7 @@ import {
   type Seed,
 } from './connection.js';
 import type { Script } from './scripts/script.js';
+import { strangeAnswer } from './strange-answer.js';
 
 /** What is used of an ioredis `Redis` or `Cluster`. */
 export interface IoredisClient {
@@ -201,6 +202,8 @@ async function scanNode(node: IoredisClient, pattern: string): Promise<string[]>
   let cursor = '0';
   do {
     const [next, page] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_PAGE);
+    // An answer of another kind would be followed for ever.
+    if (!Array.isArray(page)) throw strangeAnswer('a scan', next);
     for (const name of page) names.add(name);
     cursor = next;
   } while (cursor !== '0');

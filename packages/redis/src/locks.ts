@@ -10,8 +10,6 @@ import {
   type Claim,
   type ClaimAnswer,
   type Duration,
-  type Holder,
-  type LeaseRef,
   type LockBackend,
   type LockInfo,
   type LockQuery,
@@ -23,9 +21,10 @@ import {
   type RenewAnswer,
   type Subscription,
 } from '@guard/core';
-import { claimAnswers, digits, infoOf, noticeOf, NO_FLOOR, yesOrNo, type InspectAnswer } from './answers.js';
+import { claimAnswers, digits, infosOf, noticeOf, NO_FLOOR, yesOrNo } from './answers.js';
 import { compareBytes } from './byte-order.js';
 import { checkConnection, type Acks, type RedisConnection, type ScriptReply } from './connection.js';
+import { HolderTexts, padded, proofOf, whatOf } from './lock-fields.js';
 import {
   CHANNEL_PREFIX,
   keyOf,
@@ -41,7 +40,7 @@ import { RELEASE } from './scripts/release.lua.js';
 import { RENEW } from './scripts/renew.lua.js';
 import type { Script } from './scripts/script.js';
 import { tagOf } from './slot.js';
-import { Unconfirmed } from './unconfirmed.js';
+import { grantsOf, Unconfirmed, UndoneTokens } from './unconfirmed.js';
 
 /** Options of `redisLocks`. */
 export interface RedisLocksOptions {
@@ -105,6 +104,7 @@ class RedisLocks implements LockBackend {
   readonly partition?: (key: string) => string;
   private readonly scopes: LockScopes;
   private readonly holders = new HolderTexts();
+  private readonly undone = new UndoneTokens();
   private readonly open = new Set<Subscription>();
 
   constructor(
@@ -117,11 +117,26 @@ class RedisLocks implements LockBackend {
     this.scopes = connection.cluster ? TAG_SCOPES : SERVER_SCOPES;
   }
 
-  async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  async acquire(wanted: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const claims = this.undone.above(wanted);
     const reply = claims.length === 1 ? await this.acquireOne(claims[0]!) : await this.acquireMany(claims);
     const answers = claimAnswers(reply.value, claims.length);
+    return this.acks === undefined ? answers : this.confirmed(reply, claims, answers);
+  }
+
+  private async confirmed(
+    reply: ScriptReply,
+    claims: readonly Claim[],
+    answers: readonly ClaimAnswer[],
+  ): Promise<readonly ClaimAnswer[]> {
+    const granted = grantsOf(claims, answers);
     const why = this.unconfirmed(reply);
-    return why === undefined ? answers : why.undone(claims, answers, (taken) => this.release(taken));
+    if (why === undefined) {
+      this.undone.forget(granted);
+      return answers;
+    }
+    this.undone.add(granted);
+    return why.undone(granted, answers, (taken) => this.giveBack(taken));
   }
 
   private acquireOne(claim: Claim): Promise<ScriptReply> {
@@ -152,14 +167,20 @@ class RedisLocks implements LockBackend {
     const reply = await this.run(RENEW, renewals, fields, this.acks);
     // Not confirmed: it may or may not outlive a fail-over, so it is asked for again until the lease is over.
     const renewed = this.unconfirmed(reply)?.answer() ?? RENEWED;
-    return yesOrNo(reply.value, renewals.length, renewed, LOST);
+    return yesOrNo('a renewal', reply.value, renewals.length, renewed, LOST);
   }
 
   async release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
+    this.undone.forget(releases);
+    return this.giveBack(releases);
+  }
+
+  private async giveBack(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
     const { value, resent } =
       releases.length === 1 ? await this.releaseOne(releases[0]!) : await this.releaseMany(releases);
     // The client may have sent it twice by itself; then "lost" may be the echo of our own release.
-    return yesOrNo<ReleaseAnswer>(value, releases.length, RELEASED, resent ? LOST_OR_ECHO : LOST);
+    const lost = resent ? LOST_OR_ECHO : LOST;
+    return yesOrNo<ReleaseAnswer>('a release', value, releases.length, RELEASED, lost);
   }
 
   private releaseOne(release: Release): Promise<ScriptReply> {
@@ -182,8 +203,7 @@ class RedisLocks implements LockBackend {
       const fields = group.map((key) => `${recordField(key)}\0`).join('');
       const locks = group.map((key) => ({ key }));
       const { value } = await this.run(INSPECT, locks, fields);
-      const answers = value as readonly InspectAnswer[];
-      group.forEach((key, index) => found.set(key, infoOf(key, answers[index]!)));
+      for (const info of infosOf(group, value)) found.set(info.key, info);
     };
     await Promise.all(this.grouped(queried).map(ask));
     return queried.map((key) => found.get(key)!);
@@ -267,33 +287,3 @@ const RENEWED: RenewAnswer = { status: 'renewed' };
 const RELEASED: ReleaseAnswer = { status: 'released' };
 const LOST = { status: 'lost' } as const;
 const LOST_OR_ECHO: ReleaseAnswer = { status: 'lost', resent: true };
-
-/** Milliseconds as the scripts take them out of a text. */
-function padded(ms: number): string {
-  return String(ms).padStart(15, '0');
-}
-
-/** What a record says of a grant, and nobody else can. */
-function proofOf({ token, session, claim }: LeaseRef): string {
-  return `${digits(token)}${session}|${claim}|`;
-}
-
-/** A release or a cancel, as the scripts are told of it. */
-function whatOf(release: Release): string {
-  if (!release.cancel) return proofOf(release);
-  return `c${padded(release.tombstoneMs)}${release.session}|${release.claim}|`;
-}
-
-/** Holders as texts. A guard shows one for all its locks that are for no run, so the last one is mostly the next. */
-class HolderTexts {
-  private last: Holder | undefined;
-  private text = '';
-
-  of(holder: Holder): string {
-    if (holder !== this.last) {
-      this.last = holder;
-      this.text = JSON.stringify(holder);
-    }
-    return this.text;
-  }
-}

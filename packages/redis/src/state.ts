@@ -22,6 +22,7 @@ import { FORGET, NOW, PAGE, READ } from './scripts/state-read.lua.js';
 import { WRITE } from './scripts/state-write.lua.js';
 import { tagOf } from './slot.js';
 import { StateWatch } from './state-watch.js';
+import { listed, strangeAnswer } from './strange-answer.js';
 
 const MAX_BATCH = 64;
 
@@ -54,6 +55,7 @@ class RedisState implements StateStore {
 
   async now(): Promise<number> {
     const { value } = await this.connection.run(NOW, [entryName('')], []);
+    if (!/^\d+$/.test(String(value))) throw strangeAnswer('a question for its time', value);
     return Number(value) / 1_000;
   }
 
@@ -62,8 +64,8 @@ class RedisState implements StateStore {
     const ask = async (places: readonly number[]): Promise<void> => {
       const names = places.map((place) => entryName(keys[place]!));
       const { value } = await this.connection.run(READ, names, []);
-      const answers = value as readonly ReadAnswer[];
-      places.forEach((place, at) => (entries[place] = entryOf(keys[place]!, answers[at]!)));
+      const answers = listed('a read', value, places.length);
+      places.forEach((place, at) => (entries[place] = entryOf(keys[place]!, answers[at])));
     };
     await Promise.all(this.grouped(keys).map(ask));
     return entries;
@@ -93,7 +95,7 @@ class RedisState implements StateStore {
     const args = [FENCE_KEPT_MS, this.channel, ...writes.flatMap(argumentsOf)];
     const { value, resent } = await this.connection.run(WRITE, keys, args);
     // The client may have sent it twice by itself; then a conflict may be with our own write, overwritten since.
-    return (value as readonly (readonly [string, string])[]).map((answer) => answerOf(answer, resent));
+    return listed('a write', value, writes.length).map((answer) => answerOf(answer, resent));
   }
 
   scan(prefix: string, cursor: string | undefined, limit: number): Promise<StatePage> {
@@ -112,6 +114,7 @@ class RedisState implements StateStore {
     const pages = await Promise.all(
       indexes.map(async (index) => {
         const { value } = await this.connection.run(PAGE, [index], [from, to, limit]);
+        if (!Array.isArray(value)) throw strangeAnswer('a listing', value);
         return value as readonly string[];
       }),
     );
@@ -172,9 +175,11 @@ class RedisState implements StateStore {
   }
 }
 
-type ReadAnswer = readonly [value?: string, version?: string, msLeft?: number | string];
+type ReadAnswer = readonly [] | readonly [value: string, version: string, msLeft: number | string];
 
-function entryOf(key: string, [value, version, msLeft]: ReadAnswer): StoredEntry | null {
+function entryOf(key: string, answer: unknown): StoredEntry | null {
+  if (!Array.isArray(answer)) throw strangeAnswer('a read', answer);
+  const [value, version, msLeft] = answer as unknown as ReadAnswer;
   if (value === undefined || version === undefined) return null;
   const expiresInMs = Number(msLeft);
   return { key, value, version, ...(expiresInMs < 0 ? undefined : { expiresInMs }) };
@@ -189,7 +194,9 @@ function argumentsOf({ key, value, expect, writeId, ttl, fence }: StateWrite): S
   return [key, act, value ?? '', what, version, writeId, ttlArgument, fence?.lock ?? '', token];
 }
 
-function answerOf([status, text]: readonly [string, string], resent: boolean): WriteAnswer {
+function answerOf(answer: unknown, resent: boolean): WriteAnswer {
+  const [status, text] = (Array.isArray(answer) ? answer : []) as readonly (string | undefined)[];
+  if (text === undefined) return { status: 'failed', cause: strangeAnswer('a write', answer) };
   switch (status) {
     case 'w':
       return { status: 'written', version: text };
@@ -198,6 +205,6 @@ function answerOf([status, text]: readonly [string, string], resent: boolean): W
     case 'c':
       return { status: 'conflict', version: text === '' ? null : text, ...(resent ? { resent } : undefined) };
     default:
-      return { status: 'failed', cause: new Error(`Redis answered ${status} to a write`) };
+      return { status: 'failed', cause: strangeAnswer('a write', answer) };
   }
 }

@@ -4,7 +4,7 @@ import {
   type Claim,
   type ClaimAnswer,
   type Failed,
-  type Release,
+  type LeaseRef,
   type ReleaseAnswer,
 } from '@guard/core';
 import type { Acks } from './connection.js';
@@ -26,20 +26,62 @@ export class Unconfirmed {
   }
 
   /**
-   * Takes back what was granted in the step. Where that fails too, the same claim asking again is answered with the
-   * grant that is still there, and asks the replicas anew.
+   * Takes back what was granted in the step, by its tokens: an undo that comes late must not meet a newer grant of the
+   * same claim. Where it fails, the claim asking again is answered with the grant that is still there, and asks the
+   * replicas anew.
    */
   async undone(
-    claims: readonly Claim[],
+    granted: readonly LeaseRef[],
     answers: readonly ClaimAnswer[],
-    release: (taken: readonly Release[]) => Promise<readonly ReleaseAnswer[]>,
+    release: (taken: readonly LeaseRef[]) => Promise<readonly ReleaseAnswer[]>,
   ): Promise<readonly ClaimAnswer[]> {
-    const granted = claims.filter((_, index) => answers[index]?.status === 'granted');
     if (granted.length === 0) return answers;
-    const taken = granted.map(({ key, id, session }) => {
-      return { cancel: true, key, claim: id, session, tombstoneMs: 0 } as const;
-    });
-    await release(taken).catch(() => undefined);
+    await release(granted).catch(() => undefined);
     return answers.map((answer) => (answer.status === 'granted' ? this.answer() : answer));
   }
+}
+
+/** Far more claims than ever ask again at the same time. */
+const MAX_UNDONE = 10_000;
+
+/**
+ * Tokens that are being taken back. A claim that asks again while its grant is still there would be answered with the
+ * very same token, and a late undo would then free what others believe in: so it asks for a larger one.
+ */
+export class UndoneTokens {
+  private readonly tokens = new Map<string, bigint>();
+
+  /** Claims as they are sent. */
+  above(claims: readonly Claim[]): readonly Claim[] {
+    if (this.tokens.size === 0) return claims;
+    return claims.map((claim) => {
+      const { floor = 0n } = claim;
+      const undone = this.tokens.get(claim.id) ?? -1n;
+      return undone < floor ? claim : { ...claim, floor: undone + 1n };
+    });
+  }
+
+  add(undone: readonly LeaseRef[]): void {
+    for (const { claim, token } of undone) {
+      this.tokens.set(claim, token);
+      if (this.tokens.size <= MAX_UNDONE) continue;
+      for (const oldest of this.tokens.keys()) {
+        this.tokens.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  /** The claims have grants that count, or ask no more. */
+  forget(over: readonly { readonly claim: string }[]): void {
+    if (this.tokens.size > 0) for (const { claim } of over) this.tokens.delete(claim);
+  }
+}
+
+/** The grants among the answers to claims. */
+export function grantsOf(claims: readonly Claim[], answers: readonly ClaimAnswer[]): readonly LeaseRef[] {
+  return claims.flatMap(({ key, id: claim, session }, index): readonly LeaseRef[] => {
+    const answer = answers[index];
+    return answer?.status === 'granted' ? [{ key, claim, session, token: answer.token }] : [];
+  });
 }
