@@ -104,6 +104,11 @@ export const INDEX_PER_TAG: StateIndex = {
   all: TAGS.map(indexOf),
 };
 
+/** Of the entries that an index lists, those that end, by their ends. */
+export function endsName(index: string): string {
+  return `${index}-ends`;
+}
+
 function indexOf(tag: string): string {
   return `guard:{${tag}}:index`;
 }

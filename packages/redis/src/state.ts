@@ -17,7 +17,7 @@ import {
 } from '@guard/core';
 import { compareBytes } from './byte-order.js';
 import { checkConnection, type RedisConnection, type ScriptArgument } from './connection.js';
-import { INDEX_PER_TAG, ONE_INDEX, entryName, stateChannel, type StateIndex } from './names.js';
+import { endsName, entryName, INDEX_PER_TAG, ONE_INDEX, stateChannel, type StateIndex } from './names.js';
 import { FORGET, NOW, PAGE, READ } from './scripts/state-read.lua.js';
 import { WRITE } from './scripts/state-write.lua.js';
 import { tagOf } from './slot.js';
@@ -62,8 +62,11 @@ class RedisState implements StateStore {
   async read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
     const entries = new Array<StoredEntry | null>(keys.length).fill(null);
     const ask = async (places: readonly number[]): Promise<void> => {
-      const names = places.map((place) => entryName(keys[place]!));
-      const { value } = await this.connection.run(READ, names, []);
+      const { value } = await this.connection.run(
+        READ,
+        this.namesOf(places.map((place) => keys[place]!)),
+        [],
+      );
       const answers = listed('a read', value, places.length);
       places.forEach((place, at) => (entries[place] = entryOf(keys[place]!, answers[at])));
     };
@@ -91,7 +94,7 @@ class RedisState implements StateStore {
   }
 
   private async writeTogether(writes: readonly StateWrite[]): Promise<readonly WriteAnswer[]> {
-    const keys = writes.flatMap(({ key }) => [entryName(key), this.index.of(key)]);
+    const keys = this.namesOf(writes.map(({ key }) => key));
     const args = [FENCE_KEPT_MS, this.channel, ...writes.flatMap(argumentsOf)];
     const { value, resent } = await this.connection.run(WRITE, keys, args);
     // The client may have sent it twice by itself; then a conflict may be with our own write, overwritten since.
@@ -152,9 +155,14 @@ class RedisState implements StateStore {
   /** Keys of expired entries leave the index when somebody meets them. */
   private async forgetGone(keys: readonly string[], entries: readonly (StoredEntry | null)[]): Promise<void> {
     const gone = keys.filter((_, index) => entries[index] === null);
-    const forget = (key: string): Promise<unknown> =>
-      this.connection.run(FORGET, [this.index.of(key), entryName(key)], [key]);
+    const forget = (key: string): Promise<unknown> => this.connection.run(FORGET, this.namesOf([key]), [key]);
     await Promise.all(gone.map(forget));
+  }
+
+  /** Entries that one index lists, and before them what lists them. */
+  private namesOf(keys: readonly string[]): readonly string[] {
+    const index = this.index.of(keys[0]!);
+    return [index, endsName(index), ...keys.map(entryName)];
   }
 
   /** Places in `keys` that one script can serve together. */

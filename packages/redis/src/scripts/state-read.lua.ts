@@ -1,10 +1,10 @@
 /**
  * Read, for one entry or many, and pages of the index.
  *
- * READ: KEYS, one per entry. Answers, one per entry: {} nothing · {value, version, ms left or -1}.
+ * READ: KEYS: index, its ends, then one per entry. Answers, one per entry: {} nothing · {value, version, ms left or -1}.
  * PAGE: KEYS: index. ARGV: prefix as a lower bound of ZRANGEBYLEX, upper bound, limit. Answers full keys in the order
  *   of their bytes.
- * FORGET: KEYS: index, entry. ARGV: full key. Takes a key whose entry is gone out of the index, in one step.
+ * FORGET: KEYS: index, its ends, entry. ARGV: full key. Takes a key whose entry is gone out of both, in one step.
  * NOW: answers the server's time in µs.
  */
 import { DECIMAL } from './decimal.lua.js';
@@ -13,14 +13,15 @@ import { STATE_PRELUDE } from './state-record.lua.js';
 
 const READ_ONE = `
 local answers = {}
-for i = 1, #KEYS do
+for i = 3, #KEYS do
   local e = load(KEYS[i])
   if e.present then
-    answers[i] = { e.value, e.version, e.ends == 0 and -1 or math.ceil((e.ends - now) / 1000) }
+    answers[i - 2] = { e.value, e.version, e.ends == 0 and -1 or math.ceil((e.ends - now) / 1000) }
   else
-    answers[i] = {}
+    answers[i - 2] = {}
   end
 end
+tidy(KEYS[1], KEYS[2], #answers)
 return answers`;
 
 export const READ = script(DECIMAL, STATE_PRELUDE, READ_ONE);
@@ -33,7 +34,8 @@ export const FORGET = script(
   DECIMAL,
   STATE_PRELUDE,
   `
-if load(KEYS[2]).present then return 0 end
+if load(KEYS[3]).present then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[1])
 return redis.call('ZREM', KEYS[1], ARGV[1])`,
 );
 

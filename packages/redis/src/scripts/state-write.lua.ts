@@ -3,7 +3,7 @@
  *
  * Flow: the last write was this very one → its version again; a larger token of the same lock wrote last → fenced; the
  * expectation does not hold → conflict; else written, indexed, and told to watchers.
- * KEYS, two per write: entry, index that lists it.
+ * KEYS: index that lists the entries, its ends, then one entry per write.
  * ARGV: how long a gone entry is remembered in ms, channel prefix; then nine per write: full key, what to do (`p` put,
  *   `d` delete), value, what to expect (`a` absent, `v` version, `*` whatever), version, write id, ttl ms (`k` keep,
  *   `n` none), lock of the fence or '', its token (19 digits).
@@ -26,7 +26,7 @@ local function only_on_a_master(index, answer)
   return answer
 end
 
-local function write(entry, index, a, keep, channel)
+local function write(entry, index, ends_of_index, a, keep, channel)
   local was = load(entry)
   if was.write == a.write then return { 'w', was.version } end
   if a.lock ~= '' and was.lock == a.lock and was.token > a.token then return only_on_a_master(index, { 'f', was.token }) end
@@ -43,11 +43,13 @@ local function write(entry, index, a, keep, channel)
     redis.call('HSET', entry, 'e', '0')
     redis.call('HDEL', entry, 'v')
     redis.call('ZREM', index, a.key)
+    redis.call('ZREM', ends_of_index, a.key)
     px = keep
   else
     local ends = ends_of(was, a.ttl)
-    redis.call('HSET', entry, 'v', a.value, 'e', string.format('%.0f', ends))
+    redis.call('HSET', entry, 'v', a.value, 'e', digits(ends, 1))
     redis.call('ZADD', index, 0, a.key)
+    if ends > 0 then redis.call('ZADD', ends_of_index, digits(ends, 1), a.key) else redis.call('ZREM', ends_of_index, a.key) end
     px = ends > 0 and math.ceil((ends - now) / 1000) + keep
   end
   if px then redis.call('PEXPIRE', entry, px) else redis.call('PERSIST', entry) end
@@ -71,9 +73,11 @@ local function arguments(i)
 end
 
 local answers = {}
-for i = 1, #KEYS / 2 do
-  answers[i] = write(KEYS[i * 2 - 1], KEYS[i * 2], arguments(i), tonumber(ARGV[1]), ARGV[2])
+for i = 1, #KEYS - 2 do
+  answers[i] = write(KEYS[i + 2], KEYS[1], KEYS[2], arguments(i), tonumber(ARGV[1]), ARGV[2])
 end
+-- Behind the writes: once a script has written, a server that is out of memory refuses it nothing more.
+tidy(KEYS[1], KEYS[2], #answers)
 return answers`;
 
 export const WRITE = script(DECIMAL, STATE_PRELUDE, WRITE_ONE);
