@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '@guard/core';
 import { failureOf, until } from '@guard/testing';
 import { startRedisCluster, type RedisCluster, type TestServer } from '@guard/testing/servers';
+import { redisState } from '../src/index.js';
 import { entryName, lockNames } from '../src/names.js';
 import { slotOf, tagOf, TAGS } from '../src/slot.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
@@ -18,6 +19,25 @@ it('deals keys out to tags that are spread evenly over the slots', () => {
   expect(slots.map((slot) => Math.floor(slot / 256))).toEqual(Array.from({ length: 64 }, (_, n) => n));
   const used = new Set(Array.from({ length: 2_000 }, (_, n) => tagOf(`ns/lock/${n}`)));
   expect(used.size).toBe(64);
+});
+
+it('[L3] asks another master for the time where one does not answer, and else always the same', async () => {
+  const asked: string[] = [];
+  const never = new Promise<never>(() => undefined);
+  const state = redisState({
+    ...{ place: 'of a cluster', scope: '', cluster: true, scan: () => never, subscribe: () => never },
+    run: async (_script, [name]) => {
+      asked.push(name!);
+      if (asked.length === 1) return never;
+      if (asked.length === 2) throw new Error('CLUSTERDOWN');
+      return { value: '5000', resent: false, acks: 0 };
+    },
+  });
+  void state.now();
+  await expect(state.now()).rejects.toThrow('CLUSTERDOWN');
+  expect([await state.now(), await state.now()]).toEqual([5, 5]);
+  expect(new Set(asked.slice(0, 3)).size).toBe(3);
+  expect(asked[3]).toBe(asked[2]);
 });
 
 describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
