@@ -4,16 +4,18 @@
  */
 import type { Claim, ClaimAnswer, Clock, Instant } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
-import { addNeeds, sentAs, type Asking, type Sent } from './asking.js';
+import { addNeeds, isOver, type Asking, type Sent } from './asking.js';
 import type { BusyLocks } from './busy-locks.js';
-import type { Claims, Own } from './claims.js';
+import { isOvertaken, type Claims, type Own } from './claims.js';
 import type { EtcdConnection } from './connection.js';
 import { LeaseGone, type Flights, type Landed } from './flight.js';
 import type { HandOvers } from './hand-over.js';
 import { readValue, writeValue } from './lock-value.js';
+import type { Preparing } from './preparing.js';
 import type { Reaper } from './reaper.js';
 import type { Session, Sessions } from './sessions.js';
-import { sessionFor, standsUnderNothing, staysAt } from './standing.js';
+import { standsUnderNothing } from './standing.js';
+import type { Strays } from './strays.js';
 import { acquireFree, acquireKnown, acquireNew } from './statements/acquire.js';
 import { found, type Answer, type Step } from './statements/txn.js';
 
@@ -34,23 +36,24 @@ export interface AcquireHost {
   readonly handOvers: HandOvers;
   readonly flights: Flights;
   readonly reaper: Reaper;
+  readonly strays: Strays;
+  readonly preparing: Preparing;
 }
 
 /** One call of acquire. */
 export class Acquiring {
   private readonly answers: ClaimAnswer[] = [];
+  private readonly owns = new Set<Own>();
   private again: Asking[] = [];
   private untold = false;
+  /** What has an answer that says that a key stands. */
+  private readonly standing: Sent[] = [];
 
   constructor(private readonly host: AcquireHost) {}
 
   async run(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const { host } = this;
-    let asking = claims.map((claim, index): Asking => {
-      return { claim, index, own: host.claims.ask(claim), queues: false };
-    });
-    const owns = new Set(asking.map(({ own }) => own));
-    for (const own of owns) own.flights += 1;
+    let asking = claims.map((claim, index) => this.asks(claim, index, false));
     try {
       for (let round = 0; asking.length > 0 && round < MAX_ROUNDS; round += 1) {
         this.again = [];
@@ -59,15 +62,23 @@ export class Acquiring {
       }
       if (this.untold) await this.letOthersKnow();
     } finally {
-      for (const own of owns) own.flights -= 1;
+      for (const own of this.owns) own.flights -= 1;
     }
     for (const { index, claim } of asking)
       this.fail(index, new Error(`etcd gave no lasting lease for ${claim.key}`));
-    // A lease may have been ended by others while the rest of the call was under way.
+    // The rest of the call was under way, and meanwhile a claim may have ended, or a lease been ended by others.
+    for (const one of this.standing) this.isCancelled(one);
     for (const [index, { id, key }] of claims.entries()) {
       if (host.claims.get(id)?.home?.over) this.fail(index, new Error(`the lease of ${key} was ended`));
     }
     return this.answers;
+  }
+
+  private asks(claim: Claim, index: number, queues: boolean): Asking {
+    const own = this.host.claims.ask(claim);
+    if (!this.owns.has(own)) own.flights += 1;
+    this.owns.add(own);
+    return { claim, index, own, ends: own.ends, queues };
   }
 
   private letOthersKnow(): Promise<void> {
@@ -75,11 +86,14 @@ export class Acquiring {
   }
 
   private async round(asking: readonly Asking[]): Promise<void> {
+    const { preparing } = this.host;
     const over = asking.filter(({ own }) => standsUnderNothing(own));
     if (over.length > 0) await this.leaveOver(over);
     const now = this.host.clock.now();
-    const sent =
-      this.prepareNow(asking, now) ?? (await Promise.all(asking.map((one) => this.prepare(one, now))));
+    const prepared =
+      preparing.now(asking, now) ?? (await Promise.all(asking.map((one) => preparing.later(one, now))));
+    const sent = prepared.filter((one) => !this.isCancelled(one));
+    if (sent.length === 0) return;
     const needs = sent.reduce(addNeeds, []);
     try {
       const sentAt = this.host.clock.now();
@@ -99,51 +113,14 @@ export class Acquiring {
     await Promise.all(asking.map(({ own }) => flights.take(own)));
   }
 
-  /** Where every session is there that is needed, as nearly always: a claim then costs no promise. */
-  private prepareNow(asking: readonly Asking[], now: Instant): Sent[] | undefined {
-    const { sessions } = this.host;
-    const sent: Sent[] = [];
-    for (const one of asking) {
-      const { claim, own, queues } = one;
-      const short = this.isShort(own, now);
-      const lock = staysAt(own, claim.ttlMs, now) ?? sessions.ready(claim.ttlMs, now);
-      if (lock === undefined) return undefined;
-      let ticket: Session | undefined;
-      if (own.created !== undefined) ticket = claim.wait ? own.home : undefined;
-      else if (claim.wait && !short) {
-        ticket = sessions.ready(claim.ticketTtlMs, now);
-        if (ticket === undefined && (queues || sessions.isOpening(claim.ticketTtlMs))) return undefined;
-      }
-      sent.push(sentAs(one, short, lock, ticket));
-    }
-    return sent;
+  /** Nothing more is asked for a claim that is over: nobody would give back what that makes. */
+  private isCancelled(one: Sent): boolean {
+    if (!isOver(one)) return false;
+    this.answers[one.index] = { status: 'cancelled' };
+    return true;
   }
 
-  private async prepare(one: Asking, now: Instant): Promise<Sent> {
-    const { claim, own } = one;
-    const { sessions } = this.host;
-    const short = this.isShort(own, now);
-    const [lock, ticket] = await Promise.all([
-      sessionFor(sessions, own, claim.ttlMs, now),
-      claim.wait && !short ? this.ticketFor(one) : undefined,
-    ]);
-    return sentAs(one, short, lock, ticket);
-  }
-
-  /** Nothing of it can be in etcd, and nobody was met at its lock. */
-  private isShort(own: Own, now: Instant): boolean {
-    return !own.asked && !this.host.busyLocks.isBusy(own.key, now.monoMs);
-  }
-
-  /** Most claims never need a ticket, so a lease for it is granted once it is needed, or beside that of the lock. */
-  private async ticketFor({ claim, own, queues }: Asking): Promise<Session | undefined> {
-    const { sessions } = this.host;
-    if (own.created !== undefined) return own.home;
-    const isFirst = (await sessions.peek(claim.ttlMs)) === undefined;
-    return queues || isFirst ? sessions.take(claim.ticketTtlMs) : sessions.peek(claim.ticketTtlMs);
-  }
-
-  private stepOf({ claim, own, short, lock, ticket, created }: Sent): Step {
+  private stepOf({ claim, own, short, lock, ticket, created, modified, rewrites }: Sent): Step {
     own.asked = true;
     const { names } = this.host.connection;
     const parts = {
@@ -152,13 +129,26 @@ export class Acquiring {
       tombstone: names.tombstone(claim.id),
       held: { value: writeValue(claim, false), lease: lock.lease },
     };
-    if (created !== undefined) return acquireKnown(parts, created, claim.wait);
     if (short) return acquireFree(parts);
     const place = ticket && { value: writeValue(claim, true), lease: ticket.lease };
-    return acquireNew({ ...parts, ticket: place });
+    if (created === undefined) return acquireNew({ ...parts, ticket: place });
+    return acquireKnown(
+      { ...parts, ticket: rewrites ? place : undefined },
+      { created, modified },
+      claim.wait,
+    );
   }
 
   private land(one: Sent, answer: Answer, landed: Landed, sentAt: Instant): void {
+    const { own, known } = one;
+    if (this.isCancelled(one)) {
+      // What it made is nobody's.
+      if (one.created === undefined) this.host.strays.look(own.name);
+      return;
+    }
+    // It asks once more, from what is known by now, and as the claim was asked last.
+    if (isOvertaken(own, known, landed.revision)) return this.retry({ ...one, claim: own.claim });
+    own.seen = landed.revision;
     if (answer.succeeded) return this.granted(one, one.created ?? landed.revision, landed, sentAt);
     if (one.short) return this.taken(one, found(answer.responses[0]), landed, sentAt);
     const rest = answer.responses[0]!.response_txn as Answer;
@@ -168,14 +158,16 @@ export class Acquiring {
 
   private granted(one: Sent, token: bigint, landed: Landed, sentAt: Instant): void {
     const { own, lock, claim } = one;
-    this.host.claims.settle(own, lock, token);
+    this.host.claims.settle(own, lock, token, landed.revision);
+    own.unanswered = false;
     const verdict = landed.verdict(lock);
     if (verdict === 'over') return this.retry(one);
-    this.untold ||= one.created !== undefined && !own.held && !own.told;
+    this.untold ||= one.created !== undefined && !own.held && own.toldMs === undefined;
     own.held = true;
     const untilMs = sentAt.monoMs + claim.ttlMs;
     this.believe(own, own.untilMs === Infinity ? untilMs : Math.max(own.untilMs, untilMs));
-    if (verdict === 'unsure') return this.fail(one.index, new Error('etcd did not confirm the lease'));
+    if (verdict === 'unsure') return this.fail(one.index, lock.unsure());
+    this.standing.push(one);
     this.answers[one.index] = { status: 'granted', token };
   }
 
@@ -216,59 +208,63 @@ export class Acquiring {
   }
 
   private queued(one: Sent, ticket: Session, minted: bigint, landed: Landed, sentAt: Instant): void {
-    const { own, claim, index, created } = one;
-    const place = created ?? landed.revision;
-    this.host.claims.settle(own, ticket, place);
+    const { own, claim, index, created, modified, rewrites } = one;
+    const writes = created === undefined || rewrites;
+    this.host.claims.settle(own, ticket, created ?? landed.revision, writes ? landed.revision : modified);
+    if (writes) own.unanswered = false;
     const verdict = landed.verdict(ticket);
     if (verdict === 'over') return this.retry(one);
     if (created === undefined) this.believe(own, sentAt.monoMs + claim.ticketTtlMs);
     else this.refreshed(one, sentAt);
-    if (verdict === 'unsure') return this.fail(index, new Error('etcd did not confirm the lease'));
+    if (verdict === 'unsure') return this.fail(index, ticket.unsure());
+    this.standing.push(one);
     this.answers[index] = { status: 'queued', minted, fresh: created === undefined };
   }
 
-  /** One ticket that asks again speaks for all of its session. */
+  /**
+   * One ticket that asks again speaks for all of its session. Not for one that was told before that it holds the lock:
+   * a hand-over lasts a ticket's life, and where nobody wants it others must not wait behind it for longer (L3).
+   */
   private refreshed({ own, claim }: Sent, sentAt: Instant): void {
     for (const other of this.host.claims.ofSession(own.key, own.session)) {
       const isTicket = !other.held && other.created !== undefined && other.home === own.home;
-      if (isTicket) other.untilMs = Math.max(other.untilMs, sentAt.monoMs + claim.ticketTtlMs);
+      const waits = other === own || other.toldMs === undefined || other.toldMs > sentAt.monoMs;
+      if (isTicket && waits) other.untilMs = Math.max(other.untilMs, sentAt.monoMs + claim.ticketTtlMs);
     }
   }
 
   private refused(one: Sent, rest: Answer): void {
-    const { claims, sessions } = this.host;
+    const { claims, strays } = this.host;
     const { own, claim } = one;
     if (found(rest.responses[0]).length > 0) {
       claims.forget(own);
       this.answers[one.index] = { status: 'cancelled' };
       return;
     }
-    // A known key that is gone: it asks as a new claim.
-    if (one.created !== undefined) {
-      claims.lose(own);
-      return this.retry(one);
-    }
     const [key] = found(rest.responses[1]);
-    const isOurs = key !== undefined && readValue(key.value)?.claim === claim.id;
-    if (isOurs) {
-      // An earlier request was carried out, and its answer was lost.
-      own.created = BigInt(key.create_revision);
-      const home = sessions.byLease(key.lease);
-      if (home !== undefined) claims.settle(own, home, own.created);
+    // Its key is gone, or was written since: an earlier request was carried out, and its answer was lost.
+    if (one.created !== undefined || key === undefined || claims.behind(key) === own) {
+      claims.found(own, key);
       return this.retry(one);
     }
+    // A key that nobody knows has the name.
     claims.forget(own, true);
-    this.retry({ ...one, own: claims.ask(claim) });
+    strays.look(own.name);
+    this.again.push(this.asks(claim, one.index, one.queues));
   }
 
   private failed(one: Sent, cause: unknown): void {
-    const { claims } = this.host;
-    const named = addNeeds([], one).map(({ session }) => session);
+    const { claims, clock, strays } = this.host;
+    const { own, claim, created, lock } = one;
     if (cause instanceof LeaseGone) return this.retry(one);
-    if (one.own.created === undefined) claims.doubt(one.own, named);
+    const isNew = created === undefined;
+    const named = isNew ? addNeeds([], one).map(({ session }) => session) : [lock];
+    claims.doubt(own, named, isNew);
+    own.unanswered = true;
+    // It may still be carried out, when nobody knows of the claim any more.
+    if (isNew) strays.lookAfter(own, 2 * claim.ttlMs);
     // It is given up by its claim id; where that never happens, its key must not live on with the others.
-    if (one.own.untilMs === Infinity)
-      this.believe(one.own, this.host.clock.now().monoMs + 2 * one.claim.ttlMs);
+    if (own.untilMs === Infinity) this.believe(own, clock.now().monoMs + 2 * claim.ttlMs);
     this.fail(one.index, cause);
   }
 
@@ -277,8 +273,8 @@ export class Acquiring {
     this.host.reaper.until(untilMs);
   }
 
-  private retry({ claim, index, own, queues }: Asking, queuesNow = queues): void {
-    this.again.push({ claim, index, own, queues: queuesNow });
+  private retry({ claim, index, own, ends, queues }: Asking, queuesNow = queues): void {
+    this.again.push({ claim, index, own, ends, queues: queuesNow });
   }
 
   private fail(index: number, cause: unknown): void {

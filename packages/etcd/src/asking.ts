@@ -9,6 +9,8 @@ export interface Asking {
   readonly claim: Claim;
   readonly index: number;
   own: Own;
+  /** How often the claim had ended when this call began. */
+  ends: number;
   /** A ticket is to be made in the next round, whatever it costs. */
   queues: boolean;
 }
@@ -18,6 +20,7 @@ export interface Sent {
   readonly claim: Claim;
   readonly index: number;
   readonly own: Own;
+  readonly ends: number;
   readonly queues: boolean;
   /** It asks in the short form: it leaves nothing behind where it is not granted. */
   readonly short: boolean;
@@ -25,12 +28,25 @@ export interface Sent {
   readonly ticket: Session | undefined;
   /** The revision of its key, where the round started from one. */
   readonly created: bigint | undefined;
+  /** The revision that wrote that key last. */
+  readonly modified: bigint;
+  /** The largest revision of an answer about it, when the round started. */
+  readonly known: bigint;
+  /** A ticket that stays is written again, so that a request that was never answered comes to nothing. */
+  readonly rewrites: boolean;
 }
 
 /** A claim as it goes into a round. */
 export function sentAs(asking: Asking, short: boolean, lock: Session, ticket: Session | undefined): Sent {
-  const { claim, index, own, queues } = asking;
-  return { claim, index, own, queues, short, lock, ticket, created: own.created };
+  const { claim, index, own, ends, queues } = asking;
+  const { created, modified, seen: known, unanswered } = own;
+  const rewrites = unanswered && created !== undefined && claim.wait && !own.held;
+  return { claim, index, own, ends, queues, short, lock, ticket, created, modified, known, rewrites };
+}
+
+/** Whether the claim was given back, given up or lost since this call of it began. */
+export function isOver({ own, ends }: Asking | Sent): boolean {
+  return own.ends !== ends;
 }
 
 /** What a claim needs, after what others do: most of a batch need the same. */

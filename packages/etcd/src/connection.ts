@@ -133,3 +133,8 @@ class Sending {
 export function isLeaseGone(error: unknown): boolean {
   return error instanceof Error && error.message.includes('requested lease not found');
 }
+
+/** Whether the server refuses every write for want of space; it still deletes. */
+export function isOutOfSpace(error: unknown): error is Error {
+  return error instanceof Error && error.message.includes('database space exceeded');
+}

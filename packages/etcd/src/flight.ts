@@ -4,12 +4,13 @@
  * in another term than it.
  */
 import type { Clock, Instant } from '@guard/core';
-import type { Claims, Own } from './claims.js';
+import { isOvertaken, type Claims, type Own } from './claims.js';
 import { isLeaseGone, type EtcdConnection } from './connection.js';
 import type { HandOvers } from './hand-over.js';
 import type { Markers } from './markers.js';
 import type { Session, Sessions, Verdict } from './sessions.js';
-import { apart, together, type Answer, type Step } from './statements/txn.js';
+import { clear } from './statements/release.js';
+import { apart, found, together, type Answer, type Step } from './statements/txn.js';
 
 /** A flight that landed. */
 export interface Landed {
@@ -101,16 +102,32 @@ export class Flights {
     return known;
   }
 
-  /** Takes the key of a claim away, whatever it is by now, and tells who holds the lock then. */
-  async take(own: Own): Promise<void> {
-    const leave = this.handOvers.leave(own);
-    try {
-      const { response } = await this.connection.txn(leave.step);
-      this.handOvers.gone(own, leave, response);
-      this.claims.lose(own);
-    } finally {
-      leave.done();
-    }
+  /**
+   * Takes the key of a claim away that nobody holds, and tells who holds the lock then. `false`: it stands, because
+   * something was written to it meanwhile, or only now its revision is known.
+   */
+  async take(own: Own): Promise<boolean> {
+    const { created, modified, seen, home } = own;
+    if (created === undefined) return this.look(own);
+    const step = clear(own.lock, own.name, { created, modified });
+    const { response } = await this.connection.txn(step);
+    const revision = BigInt(response.header.revision);
+    if (isOvertaken(own, seen, revision)) return false;
+    own.seen = revision;
+    if (!response.succeeded) return !this.claims.found(own, found(response.responses[0])[0]);
+    this.claims.lose(own);
+    this.handOvers.passedOn(own.key, created, found(response.responses[1]), home?.lease);
+    return true;
+  }
+
+  /** Whether there is no key of the claim. One that is there is known from now on. */
+  async look(own: Own): Promise<boolean> {
+    const { seen } = own;
+    const { kvs, header } = await this.connection.range({ key: own.name });
+    const revision = BigInt(header.revision);
+    if (isOvertaken(own, seen, revision)) return false;
+    own.seen = revision;
+    return !this.claims.found(own, kvs[0]);
   }
 }
 

@@ -2,6 +2,7 @@
  * Giving claims back, and telling whoever holds the lock then. The lock goes over in the very step that deletes the
  * key; what is told afterwards only wakes the new holder, who would find out by asking as well.
  */
+import type { Clock } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
 import { type Claims, type Own, type Place } from './claims.js';
 import type { EtcdConnection } from './connection.js';
@@ -30,6 +31,13 @@ export interface Leave {
 /** How many hand-overs are remembered, so that none is told over and over. */
 const MAX_TOLD = 1_000;
 
+/** Who looks after keys of this process of which no claim knows. */
+export interface StrayKeys {
+  /** It may have been given back while the answer was on its way, so it is looked at in a while. */
+  lookLater(name: Buffer): void;
+  lookAtHead(key: string): void;
+}
+
 /** Notices from this adapter to its own claims, and to those of others. */
 export class HandOvers {
   /** By lock, the token that was told last. */
@@ -40,13 +48,19 @@ export class HandOvers {
     private readonly connection: EtcdConnection,
     private readonly claims: Claims,
     private readonly inbox: Inbox,
+    private readonly clock: Clock,
+    private readonly strays: StrayKeys,
   ) {}
 
-  /** How to give a claim back, with the notice for the next one where that is known. */
-  leave(own: Own): Leave {
-    const { lock, name, id, created } = own;
+  /**
+   * How to give a claim back, with the notice for the next one where that is known. `cancels`: whatever key it has, not
+   * only the one that is known. `quiet`: nobody is told in the same step.
+   */
+  leave(own: Own, cancels: boolean, quiet: boolean): Leave {
+    const { lock, name, id } = own;
+    const created = cancels ? undefined : own.created;
     const guards = isOwn(name, id, created);
-    const along = this.along(own);
+    const along = cancels || quiet ? undefined : this.along(own);
     if (along === undefined) {
       return { step: letGo(lock, name, guards, created !== undefined), created, done: nothing };
     }
@@ -76,7 +90,7 @@ export class HandOvers {
    * Tickets of others are left alone: most of them know, and the others ask at a third of their life.
    */
   met(key: string, [head, ...rest]: readonly IKeyValue[]): void {
-    if (head === undefined || !readValue(head.value)?.waits) return;
+    if (head === undefined || this.isStray(head) || !readValue(head.value)?.waits) return;
     const { process } = this.connection.names.parseClaim(head.key);
     const isNews = this.told.get(key) !== BigInt(head.create_revision);
     if (process === this.claims.process && isNews) this.tellHead(key, [head, ...rest], undefined);
@@ -85,15 +99,17 @@ export class HandOvers {
   /** A notice arrived. */
   arrived({ key, claim, token, queue }: Message): void {
     const own = this.claims.get(claim);
-    if (own === undefined || own.key !== key) return;
-    own.told = true;
+    if (own === undefined) return this.strays.lookAtHead(key);
+    // It may speak of another key of the claim, which is gone or will be.
+    if (own.key !== key || (own.created ?? BigInt(token)) !== BigInt(token)) return;
+    own.toldMs ??= this.clock.now().monoMs;
     own.queue = queue;
     this.inbox.deliver(own.session, { type: 'granted', key, claim, token: BigInt(token) });
   }
 
   private tellHead(key: string, [head, ...rest]: readonly IKeyValue[], lease: string | undefined): void {
     const value = head === undefined ? undefined : readValue(head.value);
-    if (head === undefined || value === undefined) return;
+    if (head === undefined || value === undefined || this.isStray(head)) return;
     const { process } = this.connection.names.parseClaim(head.key);
     const token = head.create_revision;
     this.remember(key, BigInt(token));
@@ -106,6 +122,14 @@ export class HandOvers {
     const sent = this.connection.txn(tell({ name, value: writeMessage(message), lease }));
     // A notice that is lost costs its reader a third of a ticket's life.
     void sent.catch(() => undefined).finally(() => this.slots.delete(slot));
+  }
+
+  /** A key of this process that no claim knows is nobody's to be told of. */
+  private isStray(head: IKeyValue): boolean {
+    const { process } = this.connection.names.parseClaim(head.key);
+    if (process !== this.claims.process || this.claims.behind(head) !== undefined) return false;
+    this.strays.lookLater(head.key);
+    return true;
   }
 
   /** The notice for the next claim, where it is known and of another process. */

@@ -31,10 +31,12 @@ import { Inbox } from './inbox.js';
 import { inspectBelow, inspectKeys } from './inspecting.js';
 import { KeepAlive } from './keep-alive.js';
 import { Markers } from './markers.js';
+import { Preparing } from './preparing.js';
 import { Reaper } from './reaper.js';
 import { Releasing } from './releasing.js';
 import { RenewingCall } from './renewing.js';
 import { Sessions } from './sessions.js';
+import { Strays } from './strays.js';
 import { MAX_STEPS } from './statements/txn.js';
 
 /** Options of `etcdLocks`. */
@@ -77,6 +79,7 @@ class EtcdLocks implements LockBackend {
   private readonly inbox: Inbox;
   private readonly tombstones: Tombstones;
   private readonly reaper: Reaper;
+  private readonly strays: Strays;
   private readonly host: AcquireHost;
 
   constructor(connection: EtcdConnection, { cluster = 'etcd', clock = systemClock }: EtcdLocksOptions) {
@@ -90,21 +93,28 @@ class EtcdLocks implements LockBackend {
       deleted: (name) => markers.deleted(name),
       reopened: () => void markers.verify(),
     });
-    const handOvers = new HandOvers(connection, claims, this.inbox);
+    const handOvers = new HandOvers(connection, claims, this.inbox, clock, {
+      lookLater: (name) => this.strays.lookLater(name),
+      lookAtHead: (key) => this.strays.lookAtHead(key),
+    });
+    this.strays = new Strays(connection, clock, claims, sessions, handOvers);
     const tell = (session: string, notice: Notice): void => this.inbox.deliver(session, notice);
     const markers = new Markers(connection, sessions, claims, tell);
     const flights = new Flights(connection, clock, sessions, claims, handOvers, markers);
     this.tombstones = new Tombstones(connection, clock);
     this.reaper = new Reaper(clock, claims, (own) => flights.take(own));
+    const busyLocks = new BusyLocks();
     this.host = {
       connection,
       clock,
       sessions,
       claims,
-      busyLocks: new BusyLocks(),
+      busyLocks,
       handOvers,
       flights,
       reaper: this.reaper,
+      strays: this.strays,
+      preparing: new Preparing(sessions, busyLocks),
     };
   }
 
@@ -133,6 +143,7 @@ class EtcdLocks implements LockBackend {
     this.inbox.close();
     this.beats.close();
     this.reaper.close();
+    this.strays.close();
     await this.host.sessions.close();
   }
 }

@@ -51,6 +51,11 @@ export class Names {
     return { key: text.slice(0, end), process: owner.slice(0, owner.indexOf('.')), owner };
   }
 
+  /** Whether it is the key of a claim. */
+  isOfLock(name: Buffer): boolean {
+    return name.subarray(0, this.lockStart.length).equals(this.lockStart);
+  }
+
   /** A key of a lock by the second part of its name. */
   ownerKey(key: string, owner: string): Buffer {
     return this.name(`guard/l/${key}\0${owner}`);

@@ -17,7 +17,8 @@ export class Reaper {
   constructor(
     private readonly clock: Clock,
     private readonly claims: Claims,
-    private readonly take: (own: Own) => Promise<void>,
+    /** `false`: it stands still. */
+    private readonly take: (own: Own) => Promise<boolean>,
   ) {}
 
   /** Somebody believes in a claim until then. */
@@ -52,13 +53,16 @@ export class Reaper {
   private async reap(own: Own): Promise<void> {
     // Not twice at once. A failure leaves it for later, as long as others keep its lease alive.
     own.flights += 1;
+    own.reaped = true;
     try {
-      await this.take(own);
-      if (own.flights === 1) this.claims.forget(own);
+      const isGone = await this.take(own);
+      if (isGone && own.flights === 1) this.claims.forget(own);
+      else this.until(this.clock.now().monoMs);
     } catch {
       this.until(this.clock.now().monoMs);
     } finally {
       own.flights -= 1;
+      own.reaped = false;
     }
   }
 }

@@ -4,7 +4,8 @@
  */
 import type { Release, ReleaseAnswer } from '@guard/core';
 import type { AcquireHost } from './acquiring.js';
-import type { Own } from './claims.js';
+import { isOvertaken, type Own } from './claims.js';
+import { isOutOfSpace } from './connection.js';
 import { readValue } from './lock-value.js';
 import { entomb, isOwn, letGo } from './statements/release.js';
 import { apart, found, oldest, together, type Answer, type Step } from './statements/txn.js';
@@ -14,9 +15,18 @@ import { underLiveLeases, type Tombstones } from './fading-leases.js';
 interface Leaving {
   readonly release: Release;
   readonly steps: readonly Step[];
-  /** What the step that deletes came to; whether there was something to delete. */
-  readonly gone: (answer: Answer) => boolean;
+  /** Whether the last step deletes. */
+  readonly deletes: boolean;
+  /** What that step came to; whether there was something to delete. */
+  readonly gone: (answer: Answer, revision: bigint) => boolean;
   readonly done: () => void;
+}
+
+/** How a sending went. */
+interface Sending {
+  readonly revision: bigint;
+  readonly resent: boolean;
+  readonly refused: Error | undefined;
 }
 
 /** One call of release. */
@@ -27,56 +37,83 @@ export class Releasing {
   ) {}
 
   run(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
-    return underLiveLeases([this.tombstones], () => this.send(releases));
+    return underLiveLeases([this.tombstones], async () => {
+      try {
+        return await this.send(releases, undefined);
+      } catch (cause) {
+        if (!isOutOfSpace(cause)) throw cause;
+        return this.send(releases, cause);
+      }
+    });
   }
 
-  private async send(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
+  /** `refused`: the server has no space, so nothing is put along: no notice, and no tombstone. */
+  private async send(
+    releases: readonly Release[],
+    refused: Error | undefined,
+  ): Promise<readonly ReleaseAnswer[]> {
     const leaving =
-      this.prepareNow(releases) ?? (await Promise.all(releases.map((release) => this.prepare(release))));
+      this.prepareNow(releases, refused) ??
+      (await Promise.all(releases.map((release) => this.prepare(release, refused))));
     const steps = leaving.flatMap((one) => one.steps);
     try {
-      if (steps.length === 0) return leaving.map(() => ({ status: 'lost' }));
+      if (steps.length === 0) return leaving.map(({ release }) => notThere(release, refused));
       const { response, resent } = await this.host.connection.txn(together(steps));
       const answers = [...apart(response, steps.length)];
-      return leaving.map((one) => this.answer(one, answers, resent));
+      const revision = BigInt(response.header.revision);
+      return leaving.map((one) => this.answer(one, answers, { revision, resent, refused }));
     } finally {
       for (const { done } of leaving) done();
     }
   }
 
-  private answer(one: Leaving, answers: Answer[], resent: boolean): ReleaseAnswer {
-    const { release, steps, gone } = one;
-    const isEntombed = leavesTombstone(release);
+  private answer(
+    { release, steps, deletes, gone }: Leaving,
+    answers: Answer[],
+    { revision, resent, refused }: Sending,
+  ): ReleaseAnswer {
     const mine = answers.splice(0, steps.length);
-    const deletes = mine.length > (isEntombed ? 1 : 0) ? mine.at(-1) : undefined;
-    const wasThere = deletes !== undefined && gone(deletes);
-    if (wasThere || isEntombed) return { status: 'released' };
-    return resent ? { status: 'lost', resent } : { status: 'lost' };
+    const wasThere = deletes && gone(mine.at(-1)!, revision);
+    if (leavesTombstone(release)) {
+      return refused === undefined ? { status: 'released' } : { status: 'failed', cause: refused };
+    }
+    if (wasThere) return { status: 'released' };
+    // A cluster that is younger than the grant forgot it: no sending has given that back.
+    const isForgotten = !release.cancel && revision < release.token;
+    return resent && !isForgotten ? { status: 'lost', resent } : { status: 'lost' };
   }
 
   /** Where all of it is known, as nearly always: a release then costs no promise. */
-  private prepareNow(releases: readonly Release[]): Leaving[] | undefined {
+  private prepareNow(releases: readonly Release[], refused: Error | undefined): Leaving[] | undefined {
     const owns = releases.map((release) => (leavesTombstone(release) ? undefined : this.ownOf(release)));
     if (owns.includes(undefined)) return undefined;
-    return releases.map((release, n) => this.leaving(release, owns[n]!, []));
+    return releases.map((release, n) => this.leaving(release, owns[n]!, [], refused));
   }
 
-  private async prepare(release: Release): Promise<Leaving> {
+  private async prepare(release: Release, refused: Error | undefined): Promise<Leaving> {
     const own = this.ownOf(release);
-    const entombing = await this.entombing(release);
-    if (own !== undefined) return this.leaving(release, own, entombing);
+    const entombing = refused === undefined ? await this.entombing(release) : [];
+    if (own !== undefined) return this.leaving(release, own, entombing, refused);
     const foreign = await this.foreign(release);
-    return { release, steps: [...entombing, ...foreign.steps], gone: foreign.gone, done: () => undefined };
+    const steps = [...entombing, ...foreign.steps];
+    return { release, steps, deletes: foreign.steps.length > 0, gone: foreign.gone, done: () => undefined };
   }
 
-  private leaving(release: Release, own: Own, before: readonly Step[]): Leaving {
-    const leave = this.host.handOvers.leave(own);
-    const gone = (answer: Answer): boolean => {
-      const wasThere = this.host.handOvers.gone(own, leave, answer);
-      this.host.claims.forget(own);
+  private leaving(release: Release, own: Own, before: readonly Step[], refused: Error | undefined): Leaving {
+    const { handOvers, claims } = this.host;
+    const leave = handOvers.leave(own, release.cancel === true, refused !== undefined);
+    const known = own.seen;
+    // What was asked before this makes nothing that anybody wants.
+    own.ends += 1;
+    const gone = (answer: Answer, revision: bigint): boolean => {
+      const wasThere = handOvers.gone(own, leave, answer);
+      own.entombed ||= before.length > 0;
+      // Its claim may have been asked for and answered anew.
+      const isNewer = !release.cancel && own.created !== undefined && own.created !== release.token;
+      if (!isNewer && !isOvertaken(own, known, revision)) claims.forget(own);
       return wasThere;
     };
-    return { release, steps: [...before, leave.step], gone, done: leave.done };
+    return { release, steps: [...before, leave.step], deletes: true, gone, done: leave.done };
   }
 
   /** The claim of this process that is meant; a release also names the very grant. */
@@ -113,6 +150,13 @@ export class Releasing {
     };
     return { steps: [letGo(lock, key.key, isOwn(key.key, release.claim, created), true)], gone };
   }
+}
+
+/** There is no step for it. */
+function notThere(release: Release, refused: Error | undefined): ReleaseAnswer {
+  return refused !== undefined && leavesTombstone(release)
+    ? { status: 'failed', cause: refused }
+    : { status: 'lost' };
 }
 
 function leavesTombstone(release: Release): release is Extract<Release, { readonly cancel: true }> {

@@ -29,6 +29,8 @@ export class Session {
   readonly claims = new Set<Occupant>();
   /** How long the names of their keys are together. */
   bytes = 0;
+  /** What was wrong with the last keep-alive that failed. */
+  trouble: unknown;
 
   constructor(
     readonly lease: string,
@@ -40,6 +42,11 @@ export class Session {
   /** Whether the lease covers this ttl, counted from `now`, without a further keep-alive. */
   covers(ttlMs: number, now: Instant): boolean {
     return !this.over && ageMs(this.sentAt, now) < (this.leaseMs - ttlMs) * 0.9;
+  }
+
+  /** Why nothing was granted or renewed under it, where etcd did not confirm that it lives. */
+  unsure(): Error {
+    return new Error('etcd did not confirm the lease', { cause: this.trouble });
   }
 
   /** Whether a flight that is sent now can still find the lease alive. */
@@ -133,10 +140,16 @@ export class Sessions {
         this.end(session);
         return 'over';
       }
-      if (beat.term !== quorum || session.over) return session.over ? 'over' : 'unsure';
+      if (session.over) return 'over';
+      if (beat.term !== quorum) {
+        session.trouble = new Error('a member answered the keep-alive in another term than the leader');
+        return 'unsure';
+      }
+      session.trouble = undefined;
       if (sentAt.monoMs > session.sentAt.monoMs) session.sentAt = sentAt;
       return 'good';
-    } catch {
+    } catch (cause) {
+      session.trouble = cause;
       return 'unsure';
     }
   }

@@ -19,6 +19,7 @@ import {
   put,
   read,
   remove,
+  writtenBy,
   type Step,
 } from './txn.js';
 
@@ -64,21 +65,34 @@ export function acquireNew({ lock, name, tombstone, held, ticket }: ClaimParts):
   };
 }
 
+/** A claim's key, as its process knows it. */
+export interface Standing {
+  /** The revision that created it. */
+  readonly created: bigint;
+  /** The revision that wrote it last. */
+  readonly modified: bigint;
+}
+
 /**
+ * `ticket`: a ticket that stays is written again, as this; `undefined`: it stays as it is. Whatever was sent before and
+ * is carried out later finds a key that was written since, and changes nothing.
+ *
  * Answers: succeeded → granted. Else, in the nested answer: succeeded → the oldest keys; the ticket still stands, or,
- * where the claim does not wait, was taken away. Else → the tombstone; the key is gone.
+ * where the claim does not wait, was taken away. Else → the tombstone, the key: it is gone, or was written since.
  */
-export function acquireKnown(parts: Omit<ClaimParts, 'ticket'>, created: bigint, waits: boolean): Step {
-  const { lock, name, tombstone, held } = parts;
+export function acquireKnown(parts: ClaimParts, { created, modified }: Standing, waits: boolean): Step {
+  const { lock, name, tombstone, held, ticket } = parts;
   const look = oldest(lock, HEAD);
+  const same = [isAbsent(tombstone), createdBy(name, created), writtenBy(name, modified)];
+  const stays = ticket === undefined ? [look] : [look, put(name, ticket.value, ticket.lease)];
   return {
-    compare: [isAbsent(tombstone), createdBy(name, created), noneOlder(lock, created)],
+    compare: [...same, noneOlder(lock, created)],
     success: [put(name, held.value, held.lease)],
     failure: [
       nested({
-        compare: [isAbsent(tombstone), createdBy(name, created)],
-        success: waits ? [look] : [look, remove(name)],
-        failure: [read(tombstone)],
+        compare: same,
+        success: waits ? stays : [look, remove(name)],
+        failure: [read(tombstone), read(name)],
       }),
     ],
   };

@@ -9,7 +9,19 @@
 import type { ICompare } from 'etcd3';
 import { boundsOf } from '../lock-value.js';
 import type { KeyRange } from '../names.js';
-import { createdBy, nested, oldest, put, remove, take, valueBetween, type Step } from './txn.js';
+import type { Standing } from './acquire.js';
+import {
+  createdBy,
+  nested,
+  oldest,
+  put,
+  read,
+  remove,
+  take,
+  valueBetween,
+  writtenBy,
+  type Step,
+} from './txn.js';
 
 /** How many waiting claims a releaser reads, and tells its successor of. */
 const QUEUE_SHOWN = 16;
@@ -25,6 +37,19 @@ export function isOwn(name: Buffer, claim: string, created: bigint | undefined):
  */
 export function letGo(lock: KeyRange, name: Buffer, own: ICompare[], isKnown: boolean): Step {
   return { compare: own, success: [isKnown ? remove(name) : take(name), oldest(lock, QUEUE_SHOWN)] };
+}
+
+/**
+ * Takes a key away that nobody wants: by no word of its claim, so not where anything was written to it since.
+ *
+ * Answers: succeeded → nothing of interest, the oldest keys that are left. Else → the key.
+ */
+export function clear(lock: KeyRange, name: Buffer, { created, modified }: Standing): Step {
+  return {
+    compare: [createdBy(name, created), writtenBy(name, modified)],
+    success: [remove(name), oldest(lock, QUEUE_SHOWN)],
+    failure: [read(name)],
+  };
 }
 
 /** A notice that goes along with the release of a key whose revision is known. */

@@ -40,6 +40,11 @@ export function createdBy(key: Buffer, revision: bigint): ICompare {
   return { key, target: 'Create', result: 'Equal', create_revision: written(revision) };
 }
 
+/** Nobody has written the key since this revision did. */
+export function writtenBy(key: Buffer, revision: bigint): ICompare {
+  return { key, target: 'Mod', result: 'Equal', mod_revision: written(revision) };
+}
+
 export function isAbsent(key: Buffer): ICompare {
   return createdBy(key, 0n);
 }
