@@ -4,6 +4,7 @@
  * in which etcd created the keys, and nothing ends one but a delete or the end of its lease.
  */
 import {
+  GuardError,
   systemClock,
   systemRandom,
   type Claim,
@@ -81,6 +82,7 @@ class EtcdLocks implements LockBackend {
   private readonly reaper: Reaper;
   private readonly strays: Strays;
   private readonly host: AcquireHost;
+  private closed = false;
 
   constructor(connection: EtcdConnection, { cluster = 'etcd', clock = systemClock }: EtcdLocksOptions) {
     this.name = `etcd://${cluster}/${connection.prefix}`;
@@ -119,11 +121,11 @@ class EtcdLocks implements LockBackend {
   }
 
   acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    return new Acquiring(this.host).run(claims);
+    return this.closed ? this.refusal() : new Acquiring(this.host).run(claims);
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
-    return new RenewingCall(this.host).run(renewals);
+    return this.closed ? this.refusal() : new RenewingCall(this.host).run(renewals);
   }
 
   release(releases: readonly Release[]): Promise<readonly ReleaseAnswer[]> {
@@ -139,7 +141,14 @@ class EtcdLocks implements LockBackend {
     return this.inbox.subscribe(session, onNotice);
   }
 
+  /** Nothing keeps a lease alive any more. What is held can still be given back. */
+  private refusal(): Promise<never> {
+    const what = `${this.name} was closed, and grants and renews nothing any more`;
+    return Promise.reject(new GuardError('closed', `${what}: close the guard first, then its locks`));
+  }
+
   async close(): Promise<void> {
+    this.closed = true;
     this.inbox.close();
     this.beats.close();
     this.reaper.close();
