@@ -19,6 +19,7 @@ import type {
   Namespace,
 } from 'etcd3';
 import { Names } from './names.js';
+import { asNotValid, isLoginOutdated } from './outdated-login.js';
 
 /** What is used of an `Etcd3` client, or of a namespace of one. */
 export type EtcdClient = Pick<Namespace, 'kv' | 'leaseClient' | 'watchClient' | 'prefix'>;
@@ -56,6 +57,7 @@ export class EtcdConnection {
   readonly names: Names;
   /** The client's own prefix, for the name of the place. */
   readonly prefix: string;
+  private loggingIn: Promise<void> | undefined;
 
   constructor(
     private readonly client: EtcdClient,
@@ -70,26 +72,37 @@ export class EtcdConnection {
   }
 
   /** `resent`: the client sent it more than once, so what it says may be the echo of an earlier sending (S4). */
-  async txn(request: ITxnRequest): Promise<{ readonly response: ITxnResponse; readonly resent: boolean }> {
-    const sending = new Sending(this.sendingMs);
-    const response = await this.client.kv.txn(request, sending.options);
-    return { response, resent: sending.count > 1 };
+  txn(request: ITxnRequest): Promise<{ readonly response: ITxnResponse; readonly resent: boolean }> {
+    return this.loggedIn(async (sending) => {
+      const response = await this.client.kv.txn(request, sending.options);
+      return { response, resent: sending.count > 1 };
+    });
   }
 
   range(request: IRangeRequest): Promise<IRangeResponse> {
-    return this.client.kv.range(request, new Sending(this.sendingMs).options);
+    return this.loggedIn(({ options }) => this.client.kv.range(request, options));
+  }
+
+  /** The revision of the cluster, as a majority says. */
+  async revision(): Promise<bigint> {
+    const { header } = await this.range({ key: this.names.lock('').key });
+    return BigInt(header.revision);
   }
 
   grant(seconds: number): Promise<ILeaseGrantResponse> {
-    return this.client.leaseClient.leaseGrant({ TTL: seconds, ID: 0 }, new Sending(this.sendingMs).options);
+    return this.loggedIn(({ options }) =>
+      this.client.leaseClient.leaseGrant({ TTL: seconds, ID: 0 }, options),
+    );
   }
 
   async revoke(lease: string): Promise<void> {
-    await this.client.leaseClient.leaseRevoke({ ID: lease }, new Sending(this.sendingMs).options);
+    await this.loggedIn(({ options }) => this.client.leaseClient.leaseRevoke({ ID: lease }, options));
   }
 
   timeToLive(lease: string, keys = false): Promise<ILeaseTimeToLiveResponse> {
-    return this.client.leaseClient.leaseTimeToLive({ ID: lease, keys }, new Sending(this.sendingMs).options);
+    return this.loggedIn(({ options }) =>
+      this.client.leaseClient.leaseTimeToLive({ ID: lease, keys }, options),
+    );
   }
 
   beats(): Promise<BeatStream> {
@@ -98,6 +111,28 @@ export class EtcdConnection {
 
   changes(): Promise<ChangeStream> {
     return this.client.watchClient.watch();
+  }
+
+  /** Sends, and once more where etcd did nothing because the client's login was outdated. */
+  private async loggedIn<T>(send: (sending: Sending) => Promise<T>): Promise<T> {
+    const sending = new Sending(this.sendingMs);
+    try {
+      return await send(sending);
+    } catch (cause) {
+      if (!isLoginOutdated(cause)) throw cause;
+      // Whoever meets it meanwhile waits for the same login.
+      this.loggingIn ??= this.logInAnew().finally(() => (this.loggingIn = undefined));
+      await this.loggingIn;
+      // The sending that was refused does not count.
+      sending.count -= 1;
+      return send(sending);
+    }
+  }
+
+  private async logInAnew(): Promise<void> {
+    const { deadline } = new Sending(this.sendingMs).options;
+    const options = { deadline, interceptors: [asNotValid] };
+    await this.client.kv.range({ key: this.names.lock('').key }, options as object);
   }
 }
 

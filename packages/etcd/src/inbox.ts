@@ -8,6 +8,7 @@ import type { IWatchResponse } from 'etcd3';
 import { ChangeWatch } from './change-watch.js';
 import type { Place } from './claims.js';
 import type { EtcdConnection } from './connection.js';
+import { WatchStream } from './watch-stream.js';
 
 /** A notice as it travels. */
 export interface Message {
@@ -33,13 +34,16 @@ export class Inbox {
   private watch: ChangeWatch | undefined;
   private opening: Promise<void> | undefined;
   private missed = false;
+  private readonly stream: WatchStream;
 
   constructor(
     private readonly connection: EtcdConnection,
-    private readonly clock: Clock,
+    clock: Clock,
     private readonly process: string,
     private readonly reader: InboxReader,
-  ) {}
+  ) {
+    this.stream = new WatchStream(connection, clock);
+  }
 
   async subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
     await this.opened();
@@ -61,7 +65,7 @@ export class Inbox {
   }
 
   renew(): void {
-    this.watch?.renew();
+    this.stream.renew();
   }
 
   close(): void {
@@ -78,8 +82,7 @@ export class Inbox {
   private async open(): Promise<void> {
     const range = this.connection.names.inbox(this.process);
     const watch = new ChangeWatch(
-      this.connection,
-      this.clock,
+      this.stream,
       range,
       (changes) => this.read(changes),
       (open) => this.changed(open),

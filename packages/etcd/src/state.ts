@@ -5,6 +5,7 @@
  */
 import {
   FENCE_KEPT_MS,
+  GuardError,
   systemClock,
   type Clock,
   type StateChange,
@@ -23,6 +24,7 @@ import { tokenOf } from './state-value.js';
 import { FOREVER, stagesOf, writeStep, type WriteParts } from './statements/state-write.js';
 import { apart, found, together, type Answer, type Step } from './statements/txn.js';
 import { bytesOf } from './step-size.js';
+import { WatchStream } from './watch-stream.js';
 
 /** A write, with what earlier rounds told of it. */
 interface Wish {
@@ -73,7 +75,9 @@ class EtcdState implements StateStore {
   private readonly ttls: FadingLeases;
   private readonly fences: FadingLeases;
   private readonly watches = new Set<StateWatch>();
+  private readonly stream: WatchStream;
   private readonly reads: EntryReads;
+  private closed = false;
 
   constructor(
     private readonly connection: EtcdConnection,
@@ -81,6 +85,7 @@ class EtcdState implements StateStore {
   ) {
     this.name = `etcd://${cluster}/${connection.prefix}`;
     this.clock = clock;
+    this.stream = new WatchStream(connection, clock);
     this.reads = new EntryReads(connection);
     this.ttls = new FadingLeases(connection, clock, TTL_SHARED_MS);
     this.fences = new FadingLeases(connection, clock, FENCE_SHARED_MS);
@@ -111,20 +116,28 @@ class EtcdState implements StateStore {
   }
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
-    const watch = new StateWatch(this.connection, { store: this, clock: this.clock, prefix, listener });
-    await watch.open();
+    if (this.closed) throw new GuardError('closed', `the state on ${this.name} was closed`);
+    const parts = { store: this, clock: this.clock, prefix, listener };
+    const watch = new StateWatch(this.stream, this.connection.names, parts);
     this.watches.add(watch);
-    return {
-      close: async () => {
-        this.watches.delete(watch);
-        watch.close();
-      },
+    const close = (): void => {
+      this.watches.delete(watch);
+      watch.close();
     };
+    try {
+      await watch.open();
+    } catch (error) {
+      close();
+      throw error;
+    }
+    return { close: async () => close() };
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     for (const watch of this.watches) watch.close();
     this.watches.clear();
+    this.stream.close();
   }
 
   /** Writes the first of them, as many as fit into one request. */

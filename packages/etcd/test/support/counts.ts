@@ -5,13 +5,14 @@ const METRICS = {
   Range: ['grpc_server_started_total', 'Range'],
   LeaseGrant: ['grpc_server_started_total', 'LeaseGrant'],
   Watch: ['grpc_server_started_total', 'Watch'],
+  WatchAsked: ['grpc_server_msg_received_total', 'Watch'],
   Watched: ['grpc_server_msg_sent_total', 'Watch'],
   KeepAlive: ['grpc_server_msg_received_total', 'LeaseKeepAlive'],
 } as const;
 
 /**
- * How many requests of each kind it has started on, how many watches were opened, what was told on these (first, that
- * they see), and how many keep-alives were read.
+ * How many requests of each kind it has started on, how many streams of watches were opened, what was asked and told on
+ * these (first, that they see), and how many keep-alives were read.
  */
 export async function countsOf(url: string): Promise<Record<keyof typeof METRICS, number>> {
   const text = await (await fetch(`${url}/metrics`)).text();
