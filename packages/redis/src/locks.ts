@@ -41,6 +41,7 @@ import { RENEW } from './scripts/renew.lua.js';
 import type { Script } from './scripts/script.js';
 import { tagOf } from './slot.js';
 import { grantsOf, Unconfirmed, UndoneTokens } from './unconfirmed.js';
+import { Subscriptions } from './subscriptions.js';
 
 /** Options of `redisLocks`. */
 export interface RedisLocksOptions {
@@ -105,13 +106,14 @@ class RedisLocks implements LockBackend {
   private readonly scopes: LockScopes;
   private readonly holders = new HolderTexts();
   private readonly undone = new UndoneTokens();
-  private readonly open = new Set<Subscription>();
+  private readonly subscriptions: Subscriptions;
 
   constructor(
     private readonly connection: RedisConnection,
     private readonly acks: Acks | undefined,
   ) {
     this.name = `redis://${connection.place}`;
+    this.subscriptions = new Subscriptions(connection);
     // In a cluster a script can touch one slot only, and a dead master harms only its own locks.
     if (connection.cluster) this.partition = tagOf;
     this.scopes = connection.cluster ? TAG_SCOPES : SERVER_SCOPES;
@@ -226,8 +228,8 @@ class RedisLocks implements LockBackend {
     return held.slice(0, limit);
   }
 
-  async subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
-    const channel = await this.connection.subscribe(
+  subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
+    return this.subscriptions.add(
       CHANNEL_PREFIX + session,
       (message) => {
         const notice = noticeOf(message);
@@ -237,18 +239,10 @@ class RedisLocks implements LockBackend {
       },
       (open) => onNotice({ type: 'gap', open }),
     );
-    const subscription: Subscription = {
-      close: async () => {
-        this.open.delete(subscription);
-        await channel.close();
-      },
-    };
-    this.open.add(subscription);
-    return subscription;
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.open].map((subscription) => subscription.close()));
+  close(): Promise<void> {
+    return this.subscriptions.close();
   }
 
   private run(

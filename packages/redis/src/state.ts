@@ -5,6 +5,7 @@
  */
 import {
   FENCE_KEPT_MS,
+  GuardError,
   systemClock,
   type StateChange,
   type StateFeedParts,
@@ -44,6 +45,7 @@ class RedisState implements StateStore {
   private readonly index: StateIndex;
   private readonly watches = new Set<StateWatch>();
   private timeAsked = 0;
+  private closed = false;
 
   constructor(private readonly connection: RedisConnection) {
     this.name = `redis://${connection.place}`;
@@ -135,6 +137,7 @@ class RedisState implements StateStore {
   }
 
   async watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription> {
+    if (this.closed) throw new GuardError('closed', `the state on ${this.name} was closed`);
     const namespace = prefix.slice(0, prefix.indexOf('/'));
     const storeOf = (index: string): StateFeedParts['store'] => ({
       read: (keys) => this.read(keys),
@@ -142,17 +145,22 @@ class RedisState implements StateStore {
     });
     const parts = { index: this.index, storeOf, clock: systemClock, prefix, listener };
     const watch = new StateWatch(this.connection, this.channel + namespace, parts);
-    await watch.open();
     this.watches.add(watch);
-    return {
-      close: async () => {
-        this.watches.delete(watch);
-        await watch.close();
-      },
+    const close = (): Promise<void> => {
+      this.watches.delete(watch);
+      return watch.close();
     };
+    try {
+      await watch.open();
+    } catch (error) {
+      await close();
+      throw error;
+    }
+    return { close };
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     await Promise.all([...this.watches].map((watch) => watch.close()));
     this.watches.clear();
   }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startTcpProxy, startWorker, until, type TcpProxy } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
-import { redisState, type RedisConnection } from '../src/index.js';
+import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
 import { fromIoredis } from '../src/ioredis.js';
 import { tagOf } from '../src/slot.js';
 
@@ -29,6 +29,23 @@ it('the newest value is told although the read that follows its message failed, 
     await until('the news', () => heard.some(({ entry }) => entry?.value === '1'));
   } finally {
     await Promise.all([watched.close(), writing.close()]);
+    client.disconnect();
+    await server.stop();
+  }
+});
+
+it('[L5] messages of locks that are being opened end with the locks, and none are opened after that', async () => {
+  const server = await startRedis();
+  const client = new Redis(server.url);
+  const locks = redisLocks(fromIoredis(client));
+  try {
+    const opening = locks.subscribe!('s', () => undefined);
+    const ended = expect(opening).rejects.toMatchObject({ code: 'closed' });
+    await locks.close();
+    await ended;
+    await expect(locks.subscribe!('s', () => undefined)).rejects.toMatchObject({ code: 'closed' });
+    await until('nobody listens', async () => (await client.pubsub('CHANNELS')).length === 0);
+  } finally {
     client.disconnect();
     await server.stop();
   }

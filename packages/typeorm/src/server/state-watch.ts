@@ -9,7 +9,14 @@
  * A delete leaves its row behind for `FENCE_KEPT_MS`. A process that was stopped for longer could miss it, so it lists
  * again, and tells what is gone from the keys that it knew.
  */
-import { FENCE_KEPT_MS, type Clock, type StateChange, type Subscription, type Timer } from '@guard/core';
+import {
+  FENCE_KEPT_MS,
+  GuardError,
+  type Clock,
+  type StateChange,
+  type Subscription,
+  type Timer,
+} from '@guard/core';
 import { integer, text, type Row } from '../row.js';
 import type { StateStatements } from '../statements/postgres-state.js';
 import { entryOf } from './entry-rows.js';
@@ -51,6 +58,7 @@ export class StateWatches {
   readonly #parts: WatchParts;
   readonly #watchers = new Set<Watcher>();
   readonly #told = new Map<string, Told>();
+  #closed = false;
   #starting: Promise<void> | undefined;
   #timer: Timer | undefined;
   /** Everything that was written before it has been delivered. */
@@ -61,29 +69,43 @@ export class StateWatches {
     this.#parts = parts;
   }
 
-  /** Opens a watch: it hears of every write from now on. */
+  /**
+   * Opens a watch: it hears of every write from now on.
+   *
+   * @throws GuardError `closed`: the store was closed, before or meanwhile; whatever the statements throw.
+   */
   async open(prefix: string, listener: Listener): Promise<Subscription> {
+    this.#refuseWhenClosed();
     const watcher: Watcher = { prefix, listener, known: new Set() };
     this.#watchers.add(watcher);
     try {
       await (this.#starting ??= this.#start());
       for await (const row of this.#list(prefix)) watcher.known.add(text(row, 'key'));
+      this.#refuseWhenClosed();
     } catch (error) {
       this.#close(watcher);
+      // What a call that was overtaken by the end met is no news.
+      this.#refuseWhenClosed();
       throw error;
     }
     return { close: async () => this.#close(watcher) };
   }
 
-  /** Ends all watches. */
+  /** Ends all watches, for good. */
   closeAll(): void {
+    this.#closed = true;
     for (const watcher of [...this.#watchers]) this.#close(watcher);
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closed) throw new GuardError('closed', 'the state was closed: nothing is watched any more');
   }
 
   async #start(): Promise<void> {
     const { low } = await this.#newest();
     // What was written before the first watch is nobody's news, even where an older write is not visible yet.
     for await (const row of this.#changed(low)) this.#note(row);
+    this.#refuseWhenClosed();
     this.#low = low;
     this.#seenAtMs = this.#nowMs();
     this.#timer = this.#nextLook();

@@ -6,7 +6,14 @@
  * A delete leaves its row behind for `FENCE_KEPT_MS`. A process that was stopped for longer could miss it, so it
  * lists again, and tells what is gone from the keys that it knew.
  */
-import { FENCE_KEPT_MS, type Clock, type StateChange, type Subscription, type Timer } from '@guard/core';
+import {
+  FENCE_KEPT_MS,
+  GuardError,
+  type Clock,
+  type StateChange,
+  type Subscription,
+  type Timer,
+} from '@guard/core';
 import type { Connection } from '../connection.js';
 import type { Lifetimes } from '../lifetime.js';
 import { integer, text } from '../row.js';
@@ -42,6 +49,7 @@ export class StateWatches {
   /** Everything up to this version has been delivered. */
   #seen = 0n;
   #seenAtMs = 0;
+  #closed = false;
 
   constructor(connection: Connection, lifetimes: Lifetimes, clock: Clock) {
     this.#connection = connection;
@@ -49,27 +57,41 @@ export class StateWatches {
     this.#clock = clock;
   }
 
-  /** Opens a watch: it hears of every write from now on. */
+  /**
+   * Opens a watch: it hears of every write from now on.
+   *
+   * @throws GuardError `closed`: the store was closed, before or meanwhile; whatever reading the file throws.
+   */
   async open(prefix: string, listener: Listener): Promise<Subscription> {
+    this.#refuseWhenClosed();
     const watcher: Watcher = { prefix, listener, known: new Set() };
-    if (this.#watchers.size === 0) await this.#start();
-    this.#watchers.add(watcher);
     try {
+      if (this.#watchers.size === 0) await this.#start();
+      this.#watchers.add(watcher);
       for await (const row of this.#list(prefix)) watcher.known.add(row.key);
+      this.#refuseWhenClosed();
     } catch (error) {
       this.#close(watcher);
+      // What a call that was overtaken by the end met is no news.
+      this.#refuseWhenClosed();
       throw error;
     }
     return { close: async () => this.#close(watcher) };
   }
 
-  /** Ends all watches. */
+  /** Ends all watches, for good. */
   closeAll(): void {
+    this.#closed = true;
     for (const watcher of this.#watchers) this.#close(watcher);
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closed) throw new GuardError('closed', 'the state was closed: nothing is watched any more');
   }
 
   async #start(): Promise<void> {
     this.#seen = await this.#connection.read(PATIENCE_MS, () => this.#lastVersion());
+    this.#refuseWhenClosed();
     this.#seenAtMs = this.#lifetimes.nowMs();
     this.#timer ??= this.#nextLook();
   }

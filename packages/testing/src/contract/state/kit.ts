@@ -68,6 +68,11 @@ export class StateKit {
     return (this.#second ??= await this.#place.connect());
   }
 
+  /** One more connection to the same place, for a case that closes it. In memory the same object. */
+  connect(): Promise<StateStore> {
+    return this.#place.connect();
+  }
+
   /** A full key of this case alone. */
   key(name = 'k'): string {
     return `${this.prefix}${name}`;

@@ -1,6 +1,6 @@
 /** Cases of the state port: watching. Level-triggered: the newest value arrives, what was between may be missing. */
 import type { StateChange, StateStore } from '@guard/core';
-import { assert } from '../assert.js';
+import { assert, expectCode } from '../assert.js';
 import type { StateCase, StateKit } from './kit.js';
 
 /** A store without push polls, so a change may take a while. */
@@ -103,6 +103,38 @@ export const watchingCases: readonly StateCase[] = [
       await open.until(kit.key(), 1);
       assert.deepEqual(closed.heard, []);
       await open.close();
+    },
+  },
+  {
+    title: 'ends watches when it is closed, also one that is being opened, and opens none from then on',
+    unless: (_traits, { virtualTime }) =>
+      virtualTime ? 'one object that all share is not at an end for anybody' : undefined,
+    run: async (kit) => {
+      const beside = await watch(kit, kit.prefix);
+      const heard: StateChange[] = [];
+      const ends: string[] = [];
+      for (const afterMs of [undefined, 0, 1, 2, 4, 8, 16, 32]) {
+        const store = await kit.connect();
+        const opening = store
+          .watch(kit.prefix, (change) => void heard.push(change))
+          .then(
+            () => 'open',
+            (error: unknown) => expectCode(error, 'closed', `a watch closed after ${afterMs} ms`).code,
+          );
+        if (afterMs !== undefined) await kit.time.pass(afterMs);
+        await store.close();
+        ends.push(await kit.time.until(opening, WITHIN_MS, 'the end of a watch that was being opened'));
+        const late = store.watch(kit.prefix, (change) => void heard.push(change));
+        const error: unknown = await late.then(() => undefined).catch((cause: unknown) => cause);
+        expectCode(error, 'closed', 'a watch of a store that was closed before');
+      }
+      assert.equal(ends[0], 'closed');
+      await kit.put(kit.key(), 1);
+      await beside.until(kit.key(), 1);
+      // Stores that poll do so within this.
+      await kit.time.pass(300);
+      assert.deepEqual(heard, []);
+      await beside.close();
     },
   },
 ];
