@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
 import { fromIoredis } from '../src/ioredis.js';
 import { tagOf } from '../src/slot.js';
+import { Stage } from './support/stage.js';
 
 it('the newest value is told although the read that follows its message failed, and no other message comes', async () => {
   const server = await startRedis();
@@ -130,3 +131,35 @@ describe.each(['ioredis', 'node-redis'])(
     });
   },
 );
+
+it('[L3] [L5] the end of a guard closes the connection of its watches, and leaves those of other guards', async () => {
+  const server = await startRedis({ appendOnly: false });
+  const stage = new Stage();
+  try {
+    const client = new Redis(server.url);
+    stage.ends(() => client.disconnect());
+    const admin = stage.admin(server);
+    const connections = async (): Promise<number> =>
+      ((await admin.call('CLIENT', 'LIST')) as string).trim().split('\n').length;
+    const guard = stage.guard(fromIoredis(client));
+    const other = stage.guard(fromIoredis(client), { namespace: guard.namespace });
+    const heard: string[] = [];
+    const open = await other.state.watch('k', () => heard.push('other'));
+    const before = await connections();
+    const watch = await guard.state.watch('k', () => heard.push('ended'));
+    expect(await connections()).toBe(before + 1);
+    await guard.close();
+    await until('its connection is gone', async () => (await connections()) === before);
+    await other.state.set('k', 1);
+    await until('the other one hears of it', () => heard.length > 0);
+    expect(heard).toEqual(['other']);
+    await watch.close();
+    await open.close();
+    await until('no channel is left', async () => {
+      return ((await admin.call('PUBSUB', 'CHANNELS')) as string[]).length === 0;
+    });
+  } finally {
+    await stage[Symbol.asyncDispose]();
+    await server.stop();
+  }
+});
