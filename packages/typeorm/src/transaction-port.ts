@@ -8,6 +8,15 @@ export interface Sent {
   readonly parameters: readonly unknown[];
 }
 
+/** A look that takes several statements. */
+export interface Look {
+  readonly open: Sent;
+  /** A row with `seq`: there is one. */
+  readonly look: Sent;
+  /** Sent whatever became of the look. */
+  readonly close: Sent;
+}
+
 /** The statements for one database. */
 export interface TransactionWrites {
   /** → `now`, in milliseconds since the epoch. None: the time of the process is that of the database. */
@@ -16,6 +25,8 @@ export interface TransactionWrites {
   passFence(resource: string, token: bigint): Sent;
   /** → the largest token, where `passFence` does not answer it. */
   readFence?(resource: string): Sent;
+  /** How to see that a key is taken, where `create` would lock more than the key to find out. */
+  find?(namespace: string, run: RunRecord): Look;
   /** A row with `seq`: the record was made. None: the key has one. */
   create(namespace: string, run: RunRecord, event: RunEvent): Sent;
   /** A row: the record was moved. None: it has moved on. */
@@ -24,6 +35,8 @@ export interface TransactionWrites {
   line(seq: unknown, event: RunEvent): Sent | undefined;
   /** → the record as JSON. */
   read(namespace: string, run: RunRecord): Sent;
+  /** The same for a row that `find` found. */
+  readRow?(seq: unknown): Sent;
   /** The error itself, or one that says what to do about it. */
   explained(cause: unknown): unknown;
 }

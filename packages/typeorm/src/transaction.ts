@@ -10,7 +10,7 @@ import { targetOf } from './dialect.js';
 import { runTablesFor } from './run-tables.js';
 import { parseVersion } from './run-rows.js';
 import { checkTableOptions, type TableOptions } from './tables.js';
-import type { Sent, TransactionWrites } from './transaction-port.js';
+import type { Look, Sent, TransactionWrites } from './transaction-port.js';
 import { writesFor } from './transaction-writes.js';
 
 /**
@@ -98,13 +98,18 @@ export async function createRun(
     options,
     askTime && (async () => timeOf(await query(manager, writes, askTime))),
   );
-  const [made] = await query(manager, writes, writes.create(namespace, run, event));
+  const found = await find(manager, writes, writes.find?.(namespace, run));
+  const [made] =
+    found === undefined ? await query(manager, writes, writes.create(namespace, run, event)) : [];
   if (made !== undefined) {
     const line = writes.line(made['seq'], event);
     if (line !== undefined) await query(manager, writes, line);
     return { created: true, run };
   }
-  const [there] = await query(manager, writes, writes.read(namespace, run));
+  const [there] = await query(
+    ...([manager, writes] as const),
+    (found && writes.readRow?.(found['seq'])) ?? writes.read(namespace, run),
+  );
   if (there === undefined) {
     throw new GuardError('unavailable', `run ${run.key} of ${task} was removed meanwhile`, { key: run.key });
   }
@@ -146,6 +151,22 @@ function transactionOf(manager: EntityManager): DataSource {
 }
 
 type Row = Readonly<Record<string, unknown>>;
+
+/** The row that a look finds. */
+async function find(
+  manager: EntityManager,
+  writes: TransactionWrites,
+  sent: Look | undefined,
+): Promise<Row | undefined> {
+  if (sent === undefined) return undefined;
+  await query(manager, writes, sent.open);
+  try {
+    const [row] = await query(manager, writes, sent.look);
+    return row;
+  } finally {
+    await query(manager, writes, sent.close);
+  }
+}
 
 async function query(manager: EntityManager, writes: TransactionWrites, sent: Sent): Promise<readonly Row[]> {
   try {

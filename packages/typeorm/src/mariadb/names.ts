@@ -6,6 +6,8 @@ export interface MariadbTables {
   readonly lock: string;
   readonly entry: string;
   readonly run: string;
+  /** The unique index of runs by what names them. */
+  readonly runKey: string;
   readonly runEvent: string;
   readonly task: string;
   readonly node: string;
@@ -19,6 +21,7 @@ export function mariadbTables(names: TableNames): MariadbTables {
     lock: quoted(names.lock),
     entry: quoted(names.entry),
     run: quoted(names.run),
+    runKey: quoted(`${names.run}_key`),
     runEvent: quoted(names.runEvent),
     task: quoted(names.task),
     node: quoted(names.node),

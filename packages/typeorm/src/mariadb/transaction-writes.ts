@@ -18,6 +18,11 @@ export function onMariadb({ place }: MariadbTarget, options: TableOptions): Tran
   return {
     askTime: { statement: ASK_TIME, parameters: [] },
     passFence: (resource, token) => ({ statement: sql.pass, parameters: [bytes(resource), String(token)] }),
+    find: (namespace, run) => ({
+      open: { statement: sql.open, parameters: [] },
+      look: { statement: sql.look, parameters: [identityOf(namespace, run)] },
+      close: { statement: sql.close, parameters: [] },
+    }),
     create: (namespace, run) => ({
       statement: sql.create,
       parameters: [
@@ -41,6 +46,7 @@ export function onMariadb({ place }: MariadbTarget, options: TableOptions): Tran
       ],
     }),
     read: (namespace, run) => ({ statement: sql.read, parameters: [identityOf(namespace, run)] }),
+    readRow: (seq) => ({ statement: sql.readRow, parameters: [String(seq)] }),
     explained: (cause) => explained(cause, place),
   };
 }

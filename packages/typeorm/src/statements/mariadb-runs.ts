@@ -61,7 +61,8 @@ function changes(tables: MariadbTables) {
         DECLARE moved BIGINT DEFAULT NULL;
         ${columns.allOrNothing};
         START TRANSACTION;
-        UPDATE ${tables.run} SET
+        -- By its hash, keys beside it would be locked too, for as long as this waits for a transaction of the application.
+        UPDATE ${tables.run} FORCE INDEX (PRIMARY) SET
           version = version + 1, pruned = 0, state = $1, open = $2, attempt = $3, takeovers = $4, triggered_by = $5,
           reason = $6, scheduled_for_ms = $7, available_at_ms = $8, created_at_ms = $9, started_at_ms = $10,
           finished_at_ms = $11, updated_at_ms = $12, lock_backend = $13, lock_key = $14, lock_token = $15,

@@ -109,7 +109,7 @@ function createRuns(names: TableNames, tables: MariadbTables): string {
     node_id varchar(255),
     node_label longtext,
     record longtext NOT NULL,
-    UNIQUE INDEX \`${column}_key\` (identity),
+    UNIQUE INDEX ${tables.runKey} (identity),
     INDEX \`${column}_open\` (namespace, open, created_at_ms, seq),
     INDEX \`${column}_newest\` (namespace, created_at_ms, seq),
     INDEX \`${column}_newest_of_task\` (namespace, task, created_at_ms, seq),

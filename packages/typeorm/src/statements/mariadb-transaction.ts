@@ -2,6 +2,10 @@
  * The statements of Guard inside a transaction of the application on MariaDB. They run on a connection of the
  * application, so texts come as bytes, which no character set and no mode of it can bend, and are compared with nothing
  * that has an index. Parameters stand in the order of their question marks.
+ *
+ * What they lock stays locked until the application commits. By the unique index of `identity` InnoDB locks the keys
+ * between a record and the one before it as well, at every isolation level but READ COMMITTED, and on an insertion that
+ * meets its key at that one too: nobody could ask for a run whose hash falls there. By the primary key it locks the row.
  */
 import type { MariadbTables } from '../mariadb/names.js';
 
@@ -25,9 +29,18 @@ export function transactionStatements(tables: MariadbTables) {
       ON DUPLICATE KEY UPDATE seq = seq
       RETURNING CAST(seq AS CHAR) AS seq, IF(id = ?, 'f', 't') AS untouched`,
 
+    /**
+     * Whether the key is taken, with no lock on it or beside it: a plain SELECT has them where transactions are
+     * SERIALIZABLE, a HANDLER nowhere. It sees what the transaction sees.
+     */
+    open: `HANDLER ${tables.run} OPEN AS guard_look`,
+    /** identity → the row, none: it is free, or was taken since the transaction began */
+    look: `HANDLER guard_look READ ${tables.runKey} = (?)`,
+    close: `HANDLER guard_look CLOSE`,
+
     /** the columns of a record, identity, seq, version: changes one row, or none: it has moved on */
     move: `
-      UPDATE ${tables.run} SET
+      UPDATE ${tables.run} FORCE INDEX (PRIMARY) SET
         version = version + 1, pruned = 0, state = ?, open = ?, attempt = ?, takeovers = ?, triggered_by = ?,
         reason = ?, scheduled_for_ms = ?, available_at_ms = ?, created_at_ms = ?, started_at_ms = ?,
         finished_at_ms = ?, updated_at_ms = ?, lock_backend = ?, lock_key = ?, lock_token = ?, node_id = ?,
@@ -41,5 +54,9 @@ export function transactionStatements(tables: MariadbTables) {
 
     /** identity → record, as it is now and not as it was when the transaction began */
     read: `SELECT CAST(record AS BINARY) AS record FROM ${tables.run} WHERE identity = ? LOCK IN SHARE MODE`,
+
+    /** seq → the same */
+    readRow: `
+      SELECT CAST(record AS BINARY) AS record FROM ${tables.run} FORCE INDEX (PRIMARY) WHERE seq = ? LOCK IN SHARE MODE`,
   };
 }
