@@ -17,6 +17,7 @@ import {
   typeormState,
 } from '@guard/typeorm';
 import { EntitySchema, type DataSource, type DataSourceOptions } from 'typeorm';
+import { describeRelations, relationEntities } from './support/relation-cases.js';
 import { newPlace, type Place } from './support/place.js';
 
 // For this file, and for the sources of the adapter that it loads.
@@ -124,4 +125,12 @@ describe('on TypeORM 0.3', () => {
       .catch((error: unknown) => error);
     expect(GuardError.is(late, 'stale-token')).toBe(true);
   });
+});
+
+describe('on TypeORM 0.3', () => {
+  let db: DataSource;
+  beforeEach(async () => {
+    db = await application({ entities: relationEntities, synchronize: true });
+  });
+  describeRelations('SQLite', () => db);
 });

@@ -85,7 +85,12 @@ export function describeCompareAndSave(database: string, dataSourceOf: () => Dat
 
     it('refuses what is no loaded entity of the manager', async () => {
       const { manager } = dataSourceOf();
-      for (const none of [undefined, null, {}, new Account()]) {
+      const loaded = await load();
+      const spoiled = [
+        ...[{ id: null }, { id: undefined }, { id: NaN }],
+        ...[{ version: null }, { version: NaN }, { version: 1.5 }, { version: Infinity }, { version: '1' }],
+      ].map((change) => Object.assign(new Account(), loaded, change));
+      for (const none of [undefined, null, {}, new Account(), ...spoiled]) {
         const refused = compareAndSave(manager, none as Account);
         await expect(refused).rejects.toMatchObject({ code: 'invalid-argument' });
       }

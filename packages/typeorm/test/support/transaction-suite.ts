@@ -15,6 +15,7 @@ import {
 import type { DataSource } from 'typeorm';
 import { endChildren } from './child.js';
 import { account, describeCompareAndSave, describeCreateRun } from './transaction-cases.js';
+import { describeRelations, relationEntities } from './relation-cases.js';
 import { describeDeaths } from './transaction-death-cases.js';
 import type { TransactionParts, TransactionPlace, TransactionStage } from './transaction-stage.js';
 
@@ -35,7 +36,7 @@ export function describeTransactions<P extends TransactionPlace>(
     place = await parts.newPlace();
     dataSource = await place.dataSource({
       migrations: [...guardMigrations()],
-      entities: [account],
+      entities: [account, ...relationEntities],
       ...parts.options?.(place),
     });
     await dataSource.runMigrations();
@@ -77,6 +78,7 @@ export function describeTransactions<P extends TransactionPlace>(
       stage.guardOf({ locks: typeormLocks(dataSource), state: memoryState(), namespace: 'billing' }),
   });
   describeCompareAndSave(database, stage.dataSource);
+  describeRelations(database, stage.dataSource);
   describeDeaths(database, stage, {
     ...parts,
     settling: (more) => parts.settling(place, dataSource, more),
