@@ -37,6 +37,8 @@ export interface PgPool {
     connect(): Promise<unknown>;
     end(): Promise<void>;
     unref?(): void;
+    /** What `end()` waits for. */
+    readonly connection?: { readonly stream?: { destroy(): unknown } };
   };
 }
 

@@ -26,6 +26,8 @@ export interface NoticeParts {
 
 /** How long the connection, the probe and a sign of life may take. */
 const PATIENCE_MS = 3_000;
+/** How long a connection may take to end: a server that stands still does not say goodbye. */
+const GOODBYE_MS = 1_000;
 /** How often the connection has to show that it is there. */
 const ALIVE_EVERY_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
@@ -77,7 +79,8 @@ export class Notices {
     if (listeners?.delete(listener) !== true || listeners.size > 0) return;
     this.#listeners.delete(channel);
     if (this.#listeners.size === 0) return this.#hangUp();
-    await this.#client?.query({ text: listening('UNLISTEN', channel) }).catch(() => undefined);
+    const left = this.#client?.query({ text: listening('UNLISTEN', channel) });
+    if (left !== undefined) await this.#inTime(left).catch(() => undefined);
   }
 
   async #hangUp(): Promise<void> {
@@ -85,14 +88,29 @@ export class Notices {
     this.#client = undefined;
     this.#timer?.cancel();
     this.#timer = undefined;
-    await client?.end().catch(() => undefined);
+    if (client !== undefined) await this.#end(client);
+  }
+
+  /** Without an answer in time the connection is cut: it would keep whoever closes, and the process. */
+  #end(client: Client): Promise<void> {
+    return new Promise((resolve) => {
+      const cut = this.#parts.clock.setTimer(() => {
+        client.connection?.stream?.destroy();
+        resolve();
+      }, GOODBYE_MS);
+      const done = (): void => {
+        cut.cancel();
+        resolve();
+      };
+      client.end().then(done, done);
+    });
   }
 
   async #open(): Promise<Client> {
     try {
       const client = await this.#connected();
       if (this.#closed) {
-        await client.end();
+        await this.#end(client);
         throw new GuardError('closed', 'the locks were closed');
       }
       this.#client = client;
@@ -125,7 +143,7 @@ export class Notices {
       await this.#inTime(client.query({ text: listening('UNLISTEN', probe) }));
       return client;
     } catch (error) {
-      client.end().catch(() => undefined);
+      void this.#end(client);
       throw error;
     }
   }
@@ -155,7 +173,7 @@ export class Notices {
         if (this.#client === client) this.#watch(client);
       } catch {
         this.#lost(client);
-        client.end().catch(() => undefined);
+        void this.#end(client);
       }
     };
     this.#timer = this.#parts.clock.setTimer(() => void ask(), ALIVE_EVERY_MS, { ref: false });

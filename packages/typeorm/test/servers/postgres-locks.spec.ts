@@ -380,3 +380,23 @@ describe('ensureSchema', () => {
     await granted(locks);
   });
 });
+
+describe('a server that stands still', () => {
+  it('[L3] [L5] keeps neither locks that are closed nor their connection for messages', async () => {
+    const locks = locksOn(await place.dataSource());
+    const sockets = (): number =>
+      process.getActiveResourcesInfo().filter((what) => what === 'TCPSocketWrap').length;
+    const before = sockets();
+    const stream = await locks.subscribe!('session', () => undefined);
+    await postgres.server.pause();
+    try {
+      const startMs = performance.now();
+      await Promise.all([locks.close(), stream.close()]);
+      expect(performance.now() - startMs).toBeLessThan(5_000);
+      await ended(100);
+      expect(sockets()).toBeLessThanOrEqual(before);
+    } finally {
+      await postgres.server.resume();
+    }
+  });
+});
