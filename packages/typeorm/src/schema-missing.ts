@@ -10,11 +10,16 @@ export function explainMissing(error: unknown, place: string): unknown {
   return isMissing(error) ? schemaMissing(error, place) : error;
 }
 
-/** Says that tables are missing, and how to make them. */
-export function schemaMissing(cause: unknown, place: string): GuardError {
+/**
+ * Says that tables are missing, and how to make them.
+ *
+ * @param unless what else looks like it to the one who asks.
+ */
+export function schemaMissing(cause: unknown, place: string, unless?: string): GuardError {
+  const or = unless === undefined ? '' : `, or ${unless}`;
   return new GuardError(
     'schema-missing',
-    `the tables of @guard/typeorm are not (all) in ${place}: add guardMigrations() to the migrations of the data ` +
+    `the tables of @guard/typeorm are not (all) in ${place}${or}: add guardMigrations() to the migrations of the data ` +
       `source and run them (${MIGRATION_NAME}), or call ensureSchema(dataSource)`,
     { cause },
   );

@@ -36,6 +36,12 @@ export function breaks(error: unknown): boolean {
   return number === undefined || ENDS.includes(number) || READ_ONLY.includes(number);
 }
 
+/** Whether the server says that the user may not do it. */
+export function isForbidden(error: unknown): boolean {
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  return [error, cause].some((one) => FORBIDDEN.includes(errorNumber(one)));
+}
+
 /** The error itself, or one that says what to do about it. */
 export function explained(error: unknown, place: string): unknown {
   const number = errorNumber(error);
@@ -45,8 +51,8 @@ export function explained(error: unknown, place: string): unknown {
   if (!FORBIDDEN.includes(number)) return error;
   return new GuardError(
     'unavailable',
-    `the user of the data source may not use the tables of @guard/typeorm in ${place}: grant it SELECT, INSERT, ` +
-      `UPDATE and DELETE on them`,
+    `the user of the data source may not use the tables of @guard/typeorm in ${place}: grant it ` +
+      `SELECT, INSERT, UPDATE and DELETE on them (${error instanceof Error ? error.message : String(error)})`,
     { cause: error },
   );
 }

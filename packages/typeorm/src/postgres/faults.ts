@@ -33,20 +33,21 @@ export function contradicts(error: unknown): boolean {
   return sqlState(error) === '25006';
 }
 
+/** Whether the server says that the user may not do it. */
+export function isForbidden(error: unknown): boolean {
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  return [error, cause].some((one) => sqlState(one) === '42501');
+}
+
 /** The error itself, or one that says what to do about it. */
 export function explained(error: unknown, place: string): unknown {
   switch (sqlState(error)) {
     case '42P01':
     case '42703':
     case '3F000':
-      return schemaMissing(error, place);
+      return schemaMissing(error, place, 'its user has no USAGE on their schema');
     case '42501':
-      return new GuardError(
-        'unavailable',
-        `the user of the data source may not use the tables of @guard/typeorm in ${place}: grant it SELECT, INSERT, ` +
-          `UPDATE and DELETE on them, and USAGE on their sequences`,
-        { cause: error },
-      );
+      return forbidden(error, place);
     case '25006':
       return new GuardError(
         'unavailable',
@@ -56,4 +57,16 @@ export function explained(error: unknown, place: string): unknown {
     default:
       return error;
   }
+}
+
+/** Says which right is missing. In which language the server says it is a setting of its own. */
+function forbidden(error: unknown, place: string): GuardError {
+  const said = error instanceof Error ? error.message : String(error);
+  const [, kind, name] = /permission denied for (schema|sequence) (.+)$/.exec(said) ?? [];
+  const message =
+    kind === undefined
+      ? `the user of the data source may not use the tables of @guard/typeorm in ${place}: grant it ` +
+        `SELECT, INSERT, UPDATE and DELETE on them, and USAGE on their sequences and their schema (${said})`
+      : `the user of the data source may not use the ${kind} ${name} in ${place}: grant it USAGE on the ${kind} ${name}`;
+  return new GuardError('unavailable', message, { cause: error });
 }
