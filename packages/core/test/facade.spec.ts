@@ -126,6 +126,40 @@ describe('values', () => {
   });
 });
 
+describe('a value in the store that no guard wrote', () => {
+  it('[S6] is an error that names its key, for whoever reads, lists or watches it', async () => {
+    const state = memoryState();
+    const guard = createGuard({ locks: memoryLocks(), state, namespace: 'n' });
+    const errors: unknown[] = [];
+    guard.on('error', ({ error }) => void errors.push(error));
+    await guard.state.watch('', () => undefined);
+    await guard.state.set('rate', 1);
+    const { entries } = await state.scan('', undefined, 1);
+    const spoil = {
+      key: entries[0]!.key,
+      value: 'none',
+      expect: 'any',
+      writeId: 'by hand',
+      ttl: 'none',
+    } as const;
+    await state.write([spoil]);
+    const unreadable = {
+      code: 'unavailable',
+      key: 'rate',
+      message: expect.stringContaining('value of rate'),
+    };
+    await expect(guard.state.get('rate')).rejects.toMatchObject(unreadable);
+    const listed = guard.state.list('')[Symbol.asyncIterator]();
+    await expect(listed.next()).rejects.toMatchObject(unreadable);
+    expect(errors).toMatchObject([unreadable]);
+    expect(await guard.state.delete('rate')).toBe(true);
+    await state.write([{ ...spoil, writeId: 'by hand again' }]);
+    await guard.state.set('rate', 2);
+    expect(await guard.state.get('rate')).toMatchObject({ value: 2 });
+    await guard.close();
+  });
+});
+
 describe('decorators without parentheses', () => {
   it('[B116] are refused while the class is being defined, as a legacy compiler calls them', () => {
     const prototype = { run: async (): Promise<void> => undefined };

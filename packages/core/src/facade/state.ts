@@ -25,7 +25,7 @@ export class StateFacade implements StateApi {
 
   async get<T>(key: Key): Promise<Entry<T> | null> {
     const stored = await this.states.read(this.full(encodeKey('key', key)));
-    return stored === null ? null : entryOf<T>(stored);
+    return stored === null ? null : entryOf<T>(stored, encodeKey('key', key));
   }
 
   async create(key: Key, value: unknown, options?: WriteOptions): Promise<string | null> {
@@ -49,7 +49,8 @@ export class StateFacade implements StateApi {
     const held = options?.lock === undefined ? undefined : checkLock(options.lock);
     await held?.assertHeldSoon();
     // A store answers a delete of whatever is there alike, whether or not there was anything.
-    if (expect === 'any' && (await this.get(key)) === null) return false;
+    const there = expect === 'any' ? await this.states.read(this.full(encodeKey('key', key))) : undefined;
+    if (there === null) return false;
     return versionOf(await this.send(key, null, expect, 'none', options?.lock)) !== null;
   }
 
@@ -58,7 +59,10 @@ export class StateFacade implements StateApi {
     let cursor: string | undefined;
     do {
       const page = await this.states.scan(full, cursor, PAGE);
-      for (const stored of page.entries) yield { key: shortKey(stored.key), ...entryOf<T>(stored) };
+      for (const stored of page.entries) {
+        const key = shortKey(stored.key);
+        yield { key, ...entryOf<T>(stored, key) };
+      }
       cursor = page.cursor;
     } while (cursor !== undefined);
   }
@@ -71,7 +75,8 @@ export class StateFacade implements StateApi {
     const tell = (change: WatchedChange<T>): unknown => onChange(change);
     const subscription = await this.states.watch(full, ({ key, entry }) => {
       try {
-        const told = tell({ key: shortKey(key), entry: entry === null ? null : entryOf<T>(entry) });
+        const short = shortKey(key);
+        const told = tell({ key: short, entry: entry === null ? null : entryOf<T>(entry, short) });
         // An async listener rejects later, and nobody else would catch that.
         Promise.resolve(told).catch(failed);
       } catch (error) {
@@ -139,8 +144,13 @@ function checkVersion(version: unknown): string {
   throw invalidArgument('version', version, 'must be the version of an entry');
 }
 
-function entryOf<T>(stored: StoredEntry): Entry<T> {
-  return { value: JSON.parse(stored.value) as T, version: stored.version };
+function entryOf<T>({ value, version }: StoredEntry, key: string): Entry<T> {
+  try {
+    return { value: JSON.parse(value) as T, version };
+  } catch (cause) {
+    const message = `the value of ${key} cannot be read: something else than a guard wrote it; set or delete the key`;
+    throw new GuardError('unavailable', message, { cause, key });
+  }
 }
 
 function versionOf(outcome: WriteOutcome): string | null {
