@@ -1,8 +1,8 @@
 /**
  * Rows of runs and tasks: the whole record as JSON, and beside it the columns that statements and people ask for.
  */
-import { invalidArgument } from '@guard/core';
-import type { RunRecord, StoredRun, TaskRecord } from '@guard/core';
+import { GuardError, invalidArgument } from '@guard/core';
+import type { RunPage, RunRecord, StoredRun, TaskRecord } from '@guard/core';
 import type { SqliteValue } from './driver.js';
 import { integer, text, type Row } from './row.js';
 
@@ -25,9 +25,45 @@ export function parseVersion(text: string): RowVersion | undefined {
     : { seq: BigInt(seq), version: BigInt(version) };
 }
 
-/** A stored run of a row with seq, version and record. */
+/**
+ * A stored run of a row with seq, version and record.
+ *
+ * @throws GuardError `unavailable`: the record is none; named by task and run_key if the row has them.
+ */
 export function storedRun(row: Row): StoredRun {
-  return { run: JSON.parse(text(row, 'record')) as RunRecord, version: versionText(rowVersion(row)) };
+  const version = rowVersion(row);
+  return { run: recordOf(row, version.seq), version: versionText(version) };
+}
+
+/** The runs of the first rows, as many as a page has; those that cannot be read are passed over. */
+export function dueOf(rows: readonly Row[], limit: number): RunPage {
+  const runs: StoredRun[] = [];
+  const unreadable: Error[] = [];
+  for (const row of rows.slice(0, limit)) {
+    try {
+      runs.push(storedRun(row));
+    } catch (error) {
+      unreadable.push(error as Error);
+    }
+  }
+  const page = unreadable.length === 0 ? { runs } : { runs, unreadable };
+  return rows.length > limit && limit > 0 ? { ...page, cursor: cursorAfter(rows[limit - 1]!) } : page;
+}
+
+function recordOf(row: Row, seq: bigint): RunRecord {
+  let cause: unknown;
+  try {
+    const record = JSON.parse(text(row, 'record')) as Partial<RunRecord> | null;
+    if (typeof record?.state === 'string' && record.task !== undefined && record.key !== undefined) {
+      return record as RunRecord;
+    }
+  } catch (error) {
+    cause = error;
+  }
+  const { task, run_key: key } = row;
+  const run = key === undefined ? `the run with seq ${seq}` : `run ${String(key)} of ${String(task)}`;
+  const message = `the record of ${run} cannot be read: something else than a guard wrote it; repair or delete its row`;
+  throw new GuardError('unavailable', message, { cause });
 }
 
 /** Seq and version of a row. */

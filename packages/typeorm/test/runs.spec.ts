@@ -4,7 +4,7 @@
  */
 import { rmSync } from 'node:fs';
 import { ensureSchema, guardEntities, guardMigrations, typeormLocks, typeormRuns } from '@guard/typeorm';
-import { createGuard, type RunStore } from '@guard/core';
+import { createGuard, memoryLocks, type RunStore } from '@guard/core';
 import { VirtualClock } from '@guard/testing';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { shell, watchedDriver } from './support/drivers.js';
@@ -326,5 +326,27 @@ describe('history', () => {
     const events = await runs.events(NAMESPACE, stored.run);
     expect(events.length).toBe(514);
     expect(events.slice(0, 2).map(({ what }) => what)).toEqual(['moved', 'claimed']);
+  });
+});
+
+describe('a record that cannot be read', () => {
+  it('[S8] [L4] is told of once by name, and keeps the sweep from no other run', async () => {
+    const runs = await ready();
+    const guard = createGuard({ locks: memoryLocks(), runs, namespace: 'n', sweepInterval: '1s' });
+    opened.push(() => guard.close());
+    const errors: unknown[] = [];
+    guard.on('error', ({ error }) => void errors.push(error));
+    guard.on('backend-unavailable', (event) => void errors.push(event));
+    guard.task('pay', async () => undefined);
+    await guard.runs.create('pay', { key: 'bad' });
+    byHand((database) => database.prepare("UPDATE guard_run SET record = 'none'").run());
+    await guard.start();
+    for (const key of ['one', 'two', 'three']) {
+      await guard.runs.create('pay', { key });
+      while ((await guard.runs.get('pay', key))?.run.state !== 'completed') {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+    expect(errors).toMatchObject([{ message: expect.stringContaining('run bad of pay') }]);
   });
 });

@@ -54,6 +54,8 @@ export interface RunQuery {
 export interface RunPage {
   readonly runs: readonly StoredRun[];
   readonly cursor?: string;
+  /** For each record of the page that is there and cannot be read, an error that names its task and key. Default: none. */
+  readonly unreadable?: readonly Error[];
 }
 
 /** What may go. Only completed, skipped, expired and failed runs without a due compensation are ever pruned. */

@@ -22,7 +22,7 @@ import type {
   TransitionAnswer,
 } from '@guard/core';
 import { count, integer, text, type Row } from '../row.js';
-import { cursorAfter, parseVersion, placeOf, storedRun, stripped, versionText } from '../run-rows.js';
+import { cursorAfter, dueOf, parseVersion, placeOf, storedRun, stripped, versionText } from '../run-rows.js';
 import type { RunStatements } from '../statements/postgres-runs.js';
 import { RunRegistry } from './run-registry.js';
 import { createValues, moveValues } from './run-values.js';
@@ -111,8 +111,7 @@ export class ServerRuns implements RunStore {
     const { createdAtMs, seq } = cursor === undefined ? { createdAtMs: -1, seq: 0n } : placeOf(cursor);
     const place = [createdAtMs, String(seq), limit + 1];
     const rows = await this.#statements.rows(this.#sql.due, [namespace, tasks, overdueMs, ...place]);
-    const runs = rows.slice(0, limit).map(storedRun);
-    return rows.length > limit && limit > 0 ? { runs, cursor: cursorAfter(rows[limit - 1]!) } : { runs };
+    return dueOf(rows, limit);
   }
 
   /** Tombstones are keys, not runs. */

@@ -30,7 +30,7 @@ import { runStatements, type RunStatements } from '../statements/sqlite-runs.js'
 import type { TableNames } from '../tables.js';
 import { RunRecords } from './run-records.js';
 import { RunRegistry } from './run-registry.js';
-import { cursorAfter, placeOf, storedRun } from '../run-rows.js';
+import { cursorAfter, dueOf, placeOf, storedRun } from '../run-rows.js';
 
 /** What the store works with. */
 export interface SqliteRunsParts {
@@ -119,8 +119,7 @@ export class SqliteRuns implements RunStore {
         limit + 1,
       ),
     );
-    const runs = rows.slice(0, limit).map(storedRun);
-    return rows.length > limit && limit > 0 ? { runs, cursor: cursorAfter(rows[limit - 1]!) } : { runs };
+    return dueOf(rows, limit);
   }
 
   /** Tombstones are keys, not runs. */

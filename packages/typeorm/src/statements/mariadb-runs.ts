@@ -102,7 +102,7 @@ function looks(tables: MariadbTables) {
       WHERE r.identity = ${columns.sought} ORDER BY e.seq`,
 
     due: `
-      ${columns.settings} SELECT seq, version, created_at_ms, record FROM ${tables.run}
+      ${columns.settings} SELECT seq, version, created_at_ms, task, run_key, record FROM ${tables.run}
       WHERE namespace = $1 AND open = 1
         AND task IN (
           SELECT t.task FROM JSON_TABLE($2, '$[*]' COLUMNS (

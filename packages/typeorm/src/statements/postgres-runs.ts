@@ -92,7 +92,7 @@ function looks(tables: PostgresTables) {
 
     /** namespace, tasks, how long overdue, created, seq, limit → oldest first */
     due: `
-      SELECT seq, version, created_at_ms, record FROM ${tables.run}
+      SELECT seq, version, created_at_ms, task, run_key, record FROM ${tables.run}
       WHERE namespace = $1 AND open = 1 AND task = ANY ($2::text[])
         AND (state <> 'pending' OR available_at_ms <= (SELECT ${columns.nowMs}) - $3::bigint)
         AND (created_at_ms, seq) > ($4::bigint, $5::bigint)

@@ -43,7 +43,7 @@ function records(tables: TableNames) {
 
     /** namespace, tasks (JSON), latest time a pending one was due, created, created, seq, limit → oldest first */
     due: `
-      SELECT seq, version, created_at_ms, record FROM "${tables.run}"
+      SELECT seq, version, created_at_ms, task, run_key, record FROM "${tables.run}"
       WHERE namespace = ? AND open = 1
         AND task IN (SELECT value FROM json_each(?))
         AND (state <> 'pending' OR available_at_ms <= ?)

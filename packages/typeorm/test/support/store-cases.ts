@@ -94,6 +94,21 @@ export function describeStores(database: string, { type, newPlace, entries }: St
       });
     });
 
+    it('[S6] [L4] with one that cannot be read are due without it, which is named', async () => {
+      const runs = typeormRuns(dataSource);
+      for (const key of ['a', 'bad', 'c']) await created(runs, record(key));
+      const table = entries(place).replace('guard_entry', 'guard_run');
+      for (const spoiled of ['not json', '{}']) {
+        await dataSource.query(`UPDATE ${table} SET record = '${spoiled}' WHERE run_key = 'bad'`);
+        const query = { tasks: ['settlement'], overdueMs: 0, limit: 10 };
+        const { runs: due, unreadable } = await runs.due(NAMESPACE, query);
+        expect(due.map(({ run }) => run.key)).toEqual(['a', 'c']);
+        expect(unreadable).toMatchObject([
+          { code: 'unavailable', message: expect.stringContaining('run bad of settlement') },
+        ]);
+      }
+    });
+
     it('keep no more progress than anybody reads, and every other line', async () => {
       const runs = typeormRuns(dataSource);
       let stored = await created(runs, record('k'));

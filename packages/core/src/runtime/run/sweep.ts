@@ -15,6 +15,7 @@ import { emit, inspectAll, type RunHost, tellEnd } from './run-host.js';
 import type { TaskDefinition } from './run-task.js';
 import { goThrough, Heads, Lines } from './sweep-lines.js';
 import { endStray, Strays } from './sweep-strays.js';
+import { Unreadable } from './sweep-unreadable.js';
 
 const PAGE = 100;
 /** Pages of one sweep; what is beyond them is found when these are done. */
@@ -41,6 +42,7 @@ export class Sweep {
   private readonly adopted = new Set<string>();
   private readonly heads: Heads;
   private readonly strays: Strays;
+  private readonly unreadable: Unreadable;
   private prunedAtMonoMs = -Infinity;
 
   /** `tasks` are the names that this node sweeps for. */
@@ -53,6 +55,7 @@ export class Sweep {
     const patienceMs = OVERDUE_SWEEPS * host.sweepIntervalMs;
     this.heads = new Heads(host.clock, patienceMs);
     this.strays = new Strays(host.clock, patienceMs);
+    this.unreadable = new Unreadable(host);
   }
 
   begin(): void {
@@ -100,10 +103,12 @@ export class Sweep {
       const from = cursor === undefined ? {} : { cursor };
       const query = { tasks, overdueMs: sweepIntervalMs, limit: PAGE, ...from };
       const found = await book.asked((store) => store.due(namespace, query));
+      this.unreadable.meet(found.unreadable);
       await this.look(found.runs, lines);
       cursor = found.cursor;
       if (cursor === undefined) break;
     }
+    this.unreadable.swept();
     lines.isCut = cursor !== undefined;
     await this.serve(lines);
   }
