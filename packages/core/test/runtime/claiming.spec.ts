@@ -30,6 +30,20 @@ describe('a claim', () => {
     expect(unavailable).toHaveLength(1);
   });
 
+  class TimeoutError extends Error {}
+
+  it.each([
+    ['TimeoutError', new TimeoutError()],
+    ['AbortError', Object.assign(new Error(), { name: 'AbortError' })],
+  ])('[S6] says what the trouble is by the name of an error that has no words: %s', async (name, error) => {
+    const { clock, process } = stage();
+    const { guard, net } = process();
+    net.down(error);
+    const tried = watch(guard.tryAcquire('a'));
+    await clock.advance(2_500);
+    expect((tried.error as Error).message).toMatch(new RegExp(`\\(the backend failed\\): ${name}$`));
+  });
+
   it('[L3] ends with its wait although the backend is silent', async () => {
     const { clock, process } = stage();
     const { guard, net } = process();

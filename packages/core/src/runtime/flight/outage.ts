@@ -32,12 +32,19 @@ export function isPermanent(cause: unknown): boolean {
 export function unavailable(what: string, cause: unknown, inDoubt = false): GuardError {
   const told = discreet(cause);
   if (isPermanent(told)) return told as GuardError;
-  const why = typeof told === 'object' && told !== null ? `: ${(told as Error).message}` : '';
+  const why = typeof told === 'object' && told !== null ? `: ${wordsOf(told as Error)}` : '';
   return new GuardError(
     'unavailable',
     `${what}${why}`,
     told === undefined ? { inDoubt } : { cause: told, inDoubt },
   );
+}
+
+/** Some errors have no words, only their class, such as node-redis for a command that took too long. */
+function wordsOf(error: Error): string {
+  const { message, name } = error;
+  if (message !== '') return message;
+  return name === 'Error' ? error.constructor.name : name;
 }
 
 /**
