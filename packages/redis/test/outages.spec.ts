@@ -78,6 +78,27 @@ describe('A server in trouble', () => {
       expect(again!.token).toBeGreaterThan(lock.token);
     });
 
+    it('[B55] [L2] hands locks over that somebody waits for, alone and many at once, while the memory is used up', async () => {
+      await using stage = new Stage();
+      const holder = stage.guard((await connect(stage, via)).connection);
+      const waiter = stage.guard((await connect(stage, via)).connection, { namespace: holder.namespace });
+      const admin = stage.admin(server);
+      const keys = ['lone', 'a', 'b', 'c'];
+      const held = await Promise.all(keys.map((key) => holder.acquire(key, { ttl: '1m' })));
+      const waiting = keys.map((key) => waiter.acquire(key, { ttl: '1m', wait: '20s' }));
+      await until('all wait', async () =>
+        (await Promise.all(keys.map((key) => holder.inspect(key)))).every((info) => info.waiting === 1),
+      );
+      await admin.config('SET', 'maxmemory', '1');
+      stage.ends(() => admin.config('SET', 'maxmemory', '0'));
+      await held[1]!.extend('2m');
+      const [lone, ...others] = held;
+      expect(await lone!.release()).toBe('released');
+      expect(await Promise.all(others.map((lock) => lock.release()))).toEqual(others.map(() => 'released'));
+      const got = await Promise.all(waiting);
+      expect(got.map((lock, index) => lock.token > held[index]!.token)).toEqual(keys.map(() => true));
+    });
+
     it('[B55] [S6] says that snapshots fail (MISCONF), and goes on when they succeed', async () => {
       await using stage = new Stage();
       const { connection } = await connect(stage, via);

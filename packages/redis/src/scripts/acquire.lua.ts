@@ -14,6 +14,7 @@
 import { DECIMAL } from './decimal.lua.js';
 import { script, type ScriptPair } from './script.js';
 import { LOCK_PRELUDE } from './lock-record.lua.js';
+import { TELL } from './tell.lua.js';
 
 const TAKE_FREE = `
 local call, find, sub = redis.call, string.find, string.sub
@@ -178,9 +179,9 @@ for _, i in ipairs(rest) do
     holder = string.sub(v, c + 1),
   })
 end
-return answers`;
+return answered(answers)`;
 
 export const ACQUIRE: ScriptPair = {
-  many: script(DECIMAL, TAKE_FREE, LOCK_PRELUDE, ACQUIRE_ONE),
-  lone: script(TAKE_ONE, DECIMAL, LOCK_PRELUDE, ACQUIRE_ONE),
+  many: script(DECIMAL, TAKE_FREE, TELL, LOCK_PRELUDE, ACQUIRE_ONE),
+  lone: script(TAKE_ONE, DECIMAL, TELL, LOCK_PRELUDE, ACQUIRE_ONE),
 };

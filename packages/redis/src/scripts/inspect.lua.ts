@@ -8,6 +8,7 @@
 import { DECIMAL } from './decimal.lua.js';
 import { script } from './script.js';
 import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
+import { TELL } from './tell.lua.js';
 
 const INSPECT_ONE = `
 local function waiting(tickets)
@@ -33,6 +34,6 @@ while at <= #fields do
     answers[#answers + 1] = { string.sub(redis.call('GET', KEYS[1]) or '0', 1, 19), 0, 0, '', '', '', 0 }
   end
 end
-return answers`;
+return answered(answers)`;
 
-export const INSPECT = script(DECIMAL, FIELDS, LOCK_PRELUDE, INSPECT_ONE);
+export const INSPECT = script(DECIMAL, FIELDS, TELL, LOCK_PRELUDE, INSPECT_ONE);

@@ -21,6 +21,7 @@
  * ARGV of a script for many: how many characters of the first key stand behind 'guard:'; then all operations in one
  * piece, field by field, each field with a NUL behind it, which no name holds. One long argument costs client and server
  * a fraction of what many short ones do.
+ * Where a message was refused, the answer is wrapped: see `TELL`.
  * A script for a lone operation has the record as its second key, and the other fields as its arguments: it is half of
  * what is waited for when a lock is free, so it takes nothing apart and calls for nothing that it does not need.
  */
@@ -133,15 +134,16 @@ local function outlive(key, queue, tickets, ends)
   end
 end
 
--- Makes a live ticket the holder, for the ticket's own ttl, and tells its process.
+-- Makes a live ticket the holder, for the ticket's own ttl, and tells its process. The ticket goes first: a server whose
+-- memory is used up refuses what may need some, until a script has written something that needs none.
 local function hand_over(key, queue, tickets, record, claim, t)
+  drop(queue, tickets, claim)
   local ends = now + t.ttl * 1000
   local r = { token = mint(record, t.floor), mode = 'q', ends = ends }
   r.session, r.claim, r.holder = t.session, claim, t.holder
   local px = redis.call('PTTL', key)
   write(key, r, math.max(px, t.ttl + 1000))
-  drop(queue, tickets, claim)
-  redis.call('PUBLISH', 'guard:notices:' .. t.session, 'g|' .. r.token .. '|' .. claim .. '|' .. key)
+  tell('guard:notices:' .. t.session, 'g|' .. r.token .. '|' .. claim .. '|' .. key)
   return r
 end
 

@@ -13,6 +13,7 @@
 import { DECIMAL } from './decimal.lua.js';
 import { script, type ScriptPair } from './script.js';
 import { LOCK_PRELUDE } from './lock-record.lua.js';
+import { TELL } from './tell.lua.js';
 
 const GIVE_BACK = `
 local find, sub = string.find, string.sub
@@ -95,9 +96,9 @@ for _, i in ipairs(rest) do
   end
   if answers[i] == 0 then only_on_a_master() end
 end
-return answers`;
+return answered(answers)`;
 
 export const RELEASE: ScriptPair = {
-  many: script(GIVE_BACK, DECIMAL, LOCK_PRELUDE, RELEASE_ONE),
-  lone: script(GIVE_ONE_BACK, DECIMAL, LOCK_PRELUDE, RELEASE_ONE),
+  many: script(GIVE_BACK, DECIMAL, TELL, LOCK_PRELUDE, RELEASE_ONE),
+  lone: script(GIVE_ONE_BACK, DECIMAL, TELL, LOCK_PRELUDE, RELEASE_ONE),
 };

@@ -11,6 +11,7 @@
 import { DECIMAL } from './decimal.lua.js';
 import { script } from './script.js';
 import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
+import { TELL } from './tell.lua.js';
 
 const RENEW_QUIET = `
 local names, ttls, proofs = {}, {}, {}
@@ -47,6 +48,8 @@ local function renew(key, ttl, proof)
     return 0
   end
   if string.sub(v, 18, 17 + #proof) ~= proof then return 0 end
+  -- A server whose memory is used up lets a script go on after a write that needs none.
+  only_on_a_master()
   record.ends = math.max(record.ends, now + ttl * 1000)
   write(key, record, math.max(redis.call('PTTL', key), ttl + 1000))
   outlive(key, queue, tickets, record.ends)
@@ -57,6 +60,6 @@ for _, i in ipairs(rest) do
   answers[i] = renew(names[i], tonumber(ttls[i]), proofs[i])
   if answers[i] == 0 then only_on_a_master() end
 end
-return answers`;
+return answered(answers)`;
 
-export const RENEW = script(FIELDS, RENEW_QUIET, DECIMAL, LOCK_PRELUDE, RENEW_ONE);
+export const RENEW = script(FIELDS, RENEW_QUIET, DECIMAL, TELL, LOCK_PRELUDE, RENEW_ONE);

@@ -7,11 +7,12 @@
  * ARGV: how long a gone entry is remembered in ms, channel prefix; then nine per write: full key, what to do (`p` put,
  *   `d` delete), value, what to expect (`a` absent, `v` version, `*` whatever), version, write id, ttl ms (`k` keep,
  *   `n` none), lock of the fence or '', its token (19 digits).
- * Answers, one per write: {'w', version} · {'c', version or ''} · {'f', token}.
+ * Answers (wrapped where a message was refused: see `TELL`), one per write: {'w', version} · {'c', version or ''} · {'f', token}.
  */
 import { DECIMAL } from './decimal.lua.js';
 import { script } from './script.js';
 import { STATE_PRELUDE } from './state-record.lua.js';
+import { TELL } from './tell.lua.js';
 
 const WRITE_ONE = `
 local function ends_of(was, ttl)
@@ -53,7 +54,7 @@ local function write(entry, index, ends_of_index, a, keep, channel)
     px = ends > 0 and math.ceil((ends - now) / 1000) + keep
   end
   if px then redis.call('PEXPIRE', entry, px) else redis.call('PERSIST', entry) end
-  redis.call('PUBLISH', channel .. string.match(a.key, '^[^/]*'), a.key)
+  tell(channel .. string.match(a.key, '^[^/]*'), a.key)
   return { 'w', version }
 end
 
@@ -78,6 +79,6 @@ for i = 1, #KEYS - 2 do
 end
 -- Behind the writes: once a script has written, a server that is out of memory refuses it nothing more.
 tidy(KEYS[1], KEYS[2], #answers)
-return answers`;
+return answered(answers)`;
 
-export const WRITE = script(DECIMAL, STATE_PRELUDE, WRITE_ONE);
+export const WRITE = script(DECIMAL, TELL, STATE_PRELUDE, WRITE_ONE);
