@@ -2,8 +2,9 @@
  * What this adapter needs of a Redis client, and nothing more: scripts and one stream of messages. `fromIoredis` and
  * `fromNodeRedis` make it from the client that the application hands in; neither library is imported here.
  */
-import { checkOptions, invalidArgument } from '@guard/core';
+import { checkOptions, GuardError, invalidArgument } from '@guard/core';
 import type { Script } from './scripts/script.js';
+import { UNHEARD } from './scripts/tell.lua.js';
 
 export const DEFAULT_PORT = 6379;
 
@@ -61,7 +62,7 @@ export interface RedisConnection {
   ): Promise<ScriptReply>;
   /** Names of all keys that match a glob pattern, without the client's own prefix. Walks everything: for people. */
   scan(pattern: string): Promise<readonly string[]>;
-  /** Listens on a connection of its own. `onState(false)`: messages may be lost from now on; `true`: they come again. */
+  /** Listens, on a connection that all channels of a client share. `onState(false)`: messages may be lost from now on; `true`: they come again. */
   subscribe(
     channel: string,
     onMessage: (message: string) => void,
@@ -108,6 +109,16 @@ export function checkConnection(of: string, connection: RedisConnection): void {
   }
 }
 
+/** Refuses options where there are none: one that is ignored would be believed. */
+export function checkNoOptions(of: string, given: readonly unknown[]): void {
+  const [options] = given;
+  if (options === undefined) return;
+  const names = typeof options === 'object' && options !== null ? Object.keys(options) : [];
+  if (names.length > 0)
+    throw new GuardError('invalid-argument', `${of} has no option '${names[0]}'; it has none`);
+  checkOptions(of, options, []);
+}
+
 /** Checks the options of a connection. */
 export function checkConnectionOptions(of: string, options: RedisConnectionOptions): void {
   checkOptions(of, options, ['name']);
@@ -131,6 +142,35 @@ function addressOf(seed: Seed): string {
 /** Whether a server says that it does not know a script: after a restart, a flush, a fail-over. */
 export function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** What is kept once for each client, however many connections are made of it. */
+export function oncePer<C extends object, V>(make: (client: C) => V): (client: C) => V {
+  const made = new WeakMap<C, V>();
+  return (client) => {
+    const known = made.get(client);
+    if (known !== undefined) return known;
+    const value = make(client);
+    made.set(client, value);
+    return value;
+  };
+}
+
+/**
+ * Takes answers out of those of scripts whose message was refused. The first such call of a client rejects, which tells
+ * the application what is missing: the step is done, and asked for again it is answered with what it did. All others
+ * pass.
+ */
+export class Refusals {
+  private told = false;
+
+  answersIn(value: unknown): unknown {
+    if (!Array.isArray(value) || value[0] !== UNHEARD) return value;
+    if (this.told) return value[2];
+    this.told = true;
+    const right = `messages are refused, so waiters and watchers learn late: give the user the channels 'guard:*'`;
+    throw new Error(`${right} (${String(value[1])})`);
+  }
 }
 
 /** How many keys one step of a scan looks at. */

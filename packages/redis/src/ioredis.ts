@@ -2,24 +2,26 @@
  * `fromIoredis`: a connection over an ioredis client or cluster (5 or 6) that the application made. Typed by the few
  * members that are used, so that nothing of ioredis is imported and any compatible client fits.
  */
-import { GuardError, systemRandom } from '@guard/core';
-import { keepSubscribed, type Line } from './channel.js';
+import { GuardError } from '@guard/core';
+import { Messages } from './channel.js';
 import {
   checkConnectionOptions,
   clusterName,
   DEFAULT_PORT,
   escapeGlob,
   isNoScript,
+  oncePer,
   placeName,
+  Refusals,
   SCAN_PAGE,
   type Acks,
-  type Channel,
   type RedisConnection,
   type RedisConnectionOptions,
   type ScriptArgument,
   type ScriptReply,
   type Seed,
 } from './connection.js';
+import { openLine } from './ioredis-line.js';
 import type { Script } from './scripts/script.js';
 import { strangeAnswer } from './strange-answer.js';
 
@@ -45,8 +47,8 @@ export interface IoredisClient {
 
 /**
  * A connection over an ioredis client, which stays the application's: Guard never closes it. Its key prefix, database,
- * credentials, TLS and retry settings stay in force. Notices come over one duplicate of it, which Guard opens and
- * closes.
+ * credentials, TLS and retry settings stay in force. Messages come over one duplicate of it, which all connections that
+ * are made of it share, and which Guard opens and closes.
  *
  * @throws GuardError `invalid-argument`: not an ioredis client; one that reads from replicas; one with a key prefix with
  * braces, which would break the hash tags of Guard's keys; or an option that is not valid.
@@ -54,28 +56,24 @@ export interface IoredisClient {
 export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions = {}): RedisConnection {
   checkConnectionOptions('fromIoredis', own);
   const options = checkedOptions(client);
-  let breaks = 0;
-  const open = new Set<(error: Error) => void>();
-  const broke = (): void => {
-    breaks += 1;
-    rejectAll(open, new Error('the connection broke before the answer'));
-  };
-  client.on('close', broke);
-  client.on('-node', () => (breaks += 1));
+  const watched = watchedOnce(client);
+  const { messages, refusals, open, waiting } = watched;
   const prefix = options.keyPrefix ?? '';
   // A client that is set not to send again leaves what was unanswered pending for ever.
   const forgets = options.autoResendUnfulfilledCommands === false && client.isCluster !== true;
-  const refused = refusals(client);
   const settled = <T>(call: Promise<T>): Promise<T> =>
-    forgets ? untilBreak(call, open) : refused.mayCome() ? untilBreak(call, refused.open) : call;
+    forgets ? untilBreak(call, open) : mayBeRefused(client) ? untilBreak(call, waiting) : call;
+  // A cluster has one only, and the library forgets another one.
+  const database = client.isCluster === true ? 0 : (options.db ?? 0);
   return {
-    place: placeName(own, () => whereOf(client, options), options.db ?? 0, prefix),
-    scope: `${options.db ?? 0}:${prefix}`,
+    place: placeName(own, () => whereOf(client, options), database, prefix),
+    scope: `${database}:${prefix}`,
     cluster: client.isCluster === true,
     run: (script, keys, args, acks) => {
-      const before = breaks;
-      const reply = (value: unknown, confirmed = 0): ScriptReply => {
-        return { value, resent: breaks !== before, acks: confirmed };
+      const before = watched.breaks;
+      const reply = (answer: unknown, confirmed = 0): ScriptReply => {
+        const value = refusals.answersIn(answer);
+        return { value, resent: watched.breaks !== before, acks: confirmed };
       };
       if (acks !== undefined) {
         return settled(runAndWait(client, script, keys, args, acks)).then(([value, n]) => reply(value, n));
@@ -96,8 +94,7 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
       const found = await Promise.all(nodes.map((node) => scanNode(node, escapeGlob(prefix) + pattern)));
       return found.flat().map((name) => name.slice(prefix.length));
     },
-    subscribe: (channel, onMessage, onState) =>
-      keepSubscribed((line) => openLine(client, line), channel, onMessage, onState),
+    subscribe: (...listener) => messages.subscribe(...listener),
   };
 }
 
@@ -108,6 +105,8 @@ interface Options {
   readonly path?: string;
   readonly db?: number;
   readonly name?: string;
+  readonly sentinels?: readonly unknown[] | null;
+  readonly failoverDetector?: boolean;
   readonly role?: string;
   readonly readOnly?: boolean;
   readonly autoResendUnfulfilledCommands?: boolean;
@@ -131,18 +130,38 @@ function checkedOptions(client: IoredisClient): Options {
 
 const MAY_NOT = /^(NOPERM|NOAUTH|WRONGPASS)/;
 
-/**
- * A cluster client whose user may not ask for the cluster keeps what it is given for when it may, and tells nobody why:
- * what waits in it is rejected with what the members say.
- */
-function refusals(client: IoredisClient): { mayCome(): boolean; readonly open: Set<(error: Error) => void> } {
-  const open = new Set<(error: Error) => void>();
-  const { isCluster = false } = client;
-  const mayCome = (): boolean => isCluster && (client as { readonly status?: string }).status !== 'ready';
-  client.on('node error', (error: Error) => {
-    if (mayCome() && MAY_NOT.test(error.message)) rejectAll(open, error);
-  });
-  return { mayCome, open };
+/** What is known of a client, by one set of listeners however many connections are made of it. */
+class Watched {
+  breaks = 0;
+  readonly refusals = new Refusals();
+  readonly messages: Messages;
+  /** Calls that no client sends again, so that a break ends them. */
+  readonly open = new Set<(error: Error) => void>();
+  /**
+   * A cluster client whose user may not ask for the cluster keeps what it is given for when it may, and tells nobody
+   * why: what waits in it is rejected with what the members say.
+   */
+  readonly waiting = new Set<(error: Error) => void>();
+
+  constructor(client: IoredisClient) {
+    this.messages = new Messages((terms) => openLine(client as never, terms));
+    client.on('close', () => {
+      this.breaks += 1;
+      rejectAll(this.open, new Error('the connection broke before the answer'));
+      // It was told of a fail-over, and its own connection for messages does not ask: see `openLine`.
+      if ((client.options as Options).failoverDetector === true) this.messages.broke();
+    });
+    client.on('-node', () => (this.breaks += 1));
+    client.on('node error', (error: Error) => {
+      if (mayBeRefused(client) && MAY_NOT.test(error.message)) rejectAll(this.waiting, error);
+    });
+  }
+}
+
+const watchedOnce = oncePer((client: IoredisClient) => new Watched(client));
+
+function mayBeRefused(client: IoredisClient): boolean {
+  return client.isCluster === true && (client as { readonly status?: string }).status !== 'ready';
 }
 
 /** Rejects all calls that are open, and forgets them: those that the client lost never settle by themselves (L3). */
@@ -168,7 +187,8 @@ function untilBreak<T>(call: Promise<T>, open: Set<(error: Error) => void>): Pro
 /** An address only: nothing that lets anybody in. */
 function whereOf(client: IoredisClient, options: Options): string {
   if (client.isCluster) return clusterName((client as { startupNodes?: readonly Seed[] }).startupNodes ?? []);
-  return options.name ?? options.path ?? `${options.host ?? 'localhost'}:${options.port ?? DEFAULT_PORT}`;
+  if (options.sentinels && options.name !== undefined) return options.name;
+  return options.path ?? `${options.host ?? 'localhost'}:${options.port ?? DEFAULT_PORT}`;
 }
 
 /** WAIT counts what its own connection wrote, so both go down one connection, one right after the other. */
@@ -208,85 +228,4 @@ async function scanNode(node: IoredisClient, pattern: string): Promise<string[]>
     cursor = next;
   } while (cursor !== '0');
   return [...names];
-}
-
-interface Duplicable {
-  duplicate(overrides: object): Subscriber;
-}
-
-interface Subscriber {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
-  on(event: string, listener: (...args: any[]) => void): unknown;
-  connect(): Promise<unknown>;
-  subscribe(channel: string): Promise<unknown>;
-  disconnect(): void;
-  readonly status?: string;
-  readonly stream?: { unref?(): void; destroy?(): unknown };
-}
-
-/** Settings that are the application's for its commands, and would keep a connection of Guard's own from its work. */
-const LINE_SETTINGS = {
-  lazyConnect: true,
-  enableOfflineQueue: true,
-  enableReadyCheck: true,
-  enableAutoPipelining: false,
-  autoResubscribe: false,
-  retryStrategy: () => null,
-  reconnectOnError: null,
-};
-
-async function openLine(
-  client: IoredisClient,
-  { channel, onMessage, onBroken, background, signal }: Line,
-): Promise<Channel> {
-  const subscriber = anyNode(client).duplicate(LINE_SETTINGS);
-  // What is wrong is told by the rejections below, and by the end of the connection.
-  subscriber.on('error', () => undefined);
-  subscriber.on('message', (from: string, message: string) => {
-    if (from === channel) onMessage(message);
-  });
-  const unref = (): void => subscriber.stream?.unref?.();
-  if (background) subscriber.on('connect', unref);
-  const giveUp = (): void => end(subscriber);
-  signal.addEventListener('abort', giveUp);
-  try {
-    await subscriber.connect();
-    await subscriber.subscribe(channel);
-  } catch (error) {
-    end(subscriber);
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', giveUp);
-  }
-  // Waiting keeps the process alive by itself; a stream that nobody waits on does not (L5).
-  unref();
-  let open = true;
-  subscriber.on('close', () => {
-    if (open) onBroken();
-    open = false;
-  });
-  return {
-    close: async () => {
-      open = false;
-      end(subscriber);
-    },
-  };
-}
-
-/** ioredis waits for the end of a connection that has ended already, and for one of a server that hangs (L5). */
-function end(subscriber: Subscriber): void {
-  if (subscriber.status === 'end') return;
-  subscriber.disconnect();
-  subscriber.stream?.destroy?.();
-}
-
-/** Messages reach every member of a cluster, so any one will do: another one each time, as one may be gone. */
-function anyNode(client: IoredisClient): Duplicable {
-  if (client.nodes === undefined || !client.isCluster) return client as unknown as Duplicable;
-  const nodes = client.nodes('all') as readonly (Duplicable & { readonly status?: string })[];
-  const ready = nodes.filter(({ status }) => status === 'ready' || status === 'wait');
-  const among = ready.length > 0 ? ready : nodes;
-  const node = among[Math.floor(systemRandom.fraction() * among.length)];
-  if (node === undefined) throw new Error('no member of the cluster is known yet');
-  return node;
 }

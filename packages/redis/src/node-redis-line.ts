@@ -1,7 +1,6 @@
 /** One connection of Guard's own for messages, beside a node-redis client, cluster or sentinel. */
 import { systemRandom } from '@guard/core';
-import type { Line } from './channel.js';
-import type { Channel } from './connection.js';
+import type { Line, LineTerms } from './channel.js';
 
 interface Duplicable {
   duplicate(overrides?: object): Subscriber;
@@ -12,10 +11,13 @@ interface Subscriber {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each client has its own types of events
   on(event: string, listener: (...args: any[]) => void): unknown;
   connect(): Promise<unknown>;
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  subscribe(channel: string, listener: Heard): Promise<unknown>;
+  unsubscribe(channel: string, listener: Heard): Promise<unknown>;
   destroy(): unknown;
   unref?(): void;
 }
+
+type Heard = (message: string, channel: string) => void;
 
 interface Members {
   readonly masters?: readonly unknown[];
@@ -26,11 +28,8 @@ interface Members {
   getMasterNode?: unknown;
 }
 
-/** Opens a connection that ends with its first break, and subscribes on it. */
-export async function openLine(
-  client: unknown,
-  { channel, onMessage, onBroken, background, signal }: Line,
-): Promise<Channel> {
+/** Opens a connection that ends with its first break. */
+export async function openLine(client: unknown, { onMessage, onBroken, signal }: LineTerms): Promise<Line> {
   const subscriber = await subscriberOf(client as Duplicable & Members);
   let open = false;
   const broken = (): void => {
@@ -39,14 +38,13 @@ export async function openLine(
   };
   subscriber.on('error', broken);
   subscriber.on('end', broken);
-  if (background) subscriber.unref?.();
-  let giveUp: () => void = () => undefined;
-  const givenUp = new Promise<never>((_resolve, reject) => {
-    giveUp = () => reject(new Error('the connection was not open in time'));
-  });
+  // Waiting keeps the process alive by itself; a stream that nobody waits on does not (L5).
+  subscriber.unref?.();
+  const giveUp = (): void => void end(subscriber);
   signal.addEventListener('abort', giveUp);
   try {
-    await Promise.race([connected(subscriber, channel, onMessage), givenUp]);
+    if (signal.aborted) throw new Error('the connection was not open in time');
+    await subscriber.connect();
   } catch (error) {
     await end(subscriber);
     throw error;
@@ -54,23 +52,15 @@ export async function openLine(
     signal.removeEventListener('abort', giveUp);
   }
   open = true;
-  // Waiting keeps the process alive by itself; a stream that nobody waits on does not (L5).
-  subscriber.unref?.();
+  const heard: Heard = (message, channel) => onMessage(channel, message);
   return {
+    subscribe: (channel) => subscriber.subscribe(channel, heard),
+    unsubscribe: (channel) => subscriber.unsubscribe(channel, heard),
     close: () => {
       open = false;
       return end(subscriber);
     },
   };
-}
-
-async function connected(
-  subscriber: Subscriber,
-  channel: string,
-  onMessage: (message: string) => void,
-): Promise<void> {
-  await subscriber.connect();
-  await subscriber.subscribe(channel, onMessage);
 }
 
 /** A connection to the same place; in a cluster to any member, since messages reach every one. */
@@ -86,11 +76,12 @@ async function subscriberOf(client: Duplicable & Members): Promise<Subscriber> {
   return once((await client.nodeClient(node)) as Duplicable);
 }
 
-/** A duplicate that does not reconnect: what comes after a break is the business of `keepSubscribed`. */
+/** A duplicate that does not reconnect: what comes after a break is the business of `Messages`, and silence is no break. */
 function once(client: Duplicable): Subscriber {
   const { socket } = client.options ?? {};
   if (socket === undefined) return client.duplicate();
-  return client.duplicate({ disableOfflineQueue: false, socket: { ...socket, reconnectStrategy: false } });
+  const own = { reconnectStrategy: false, socketTimeout: undefined };
+  return client.duplicate({ disableOfflineQueue: false, socket: { ...socket, ...own } });
 }
 
 async function end(subscriber: Subscriber): Promise<void> {

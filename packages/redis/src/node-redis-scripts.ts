@@ -1,6 +1,6 @@
 /**
- * Scripts over node-redis. Replies are asked for as plain texts and numbers, whatever type mapping the application's
- * client has. A sentinel client sends a command again by itself, and tells nobody, when the connection to its master
+ * Scripts over node-redis. Replies are read as plain texts and numbers, whatever type mapping the application's client
+ * has, or the clients behind it, which a cluster and a sentinel send through. A sentinel client sends a command again by itself, and tells nobody, when the connection to its master
  * breaks; so there each sending is counted.
  */
 import { isNoScript, type Acks, type ScriptArgument } from './connection.js';
@@ -49,7 +49,7 @@ type RunScript = (
 /** `onResent` is called when a script is sent once more by the client itself. */
 export function nodeRedisScripts(client: NodeRedisCommands, onResent: () => void): RunScript {
   const internals = client as NodeRedisCommands & Internals;
-  const plain = internals.withTypeMapping?.({}) ?? client;
+  const unmapped = internals.withTypeMapping?.({}) ?? client;
   const isSentinel = internals.getMasterNode !== undefined && internals._execute !== undefined;
   return async (script, keys, args, acks) => {
     // The master's own client behind a sentinel knows nothing of the prefix.
@@ -58,7 +58,7 @@ export function nodeRedisScripts(client: NodeRedisCommands, onResent: () => void
       keys: keys.map((key) => prefix + key),
       arguments: args.map((arg) => (typeof arg === 'number' ? String(arg) : arg)),
     };
-    if (!isSentinel) return orWhole((text) => send(plain, text, script, call, acks));
+    if (!isSentinel) return orWhole((text) => send(unmapped, text, script, call, acks));
     return orWhole((text) => {
       let sendings = 0;
       return internals._execute!(false, (master) => {
@@ -88,9 +88,16 @@ async function send(
   acks: Acks | undefined,
 ): Promise<ScriptAnswer> {
   const text = by === 'eval' ? script.text : script.sha;
-  if (acks === undefined) return { value: await client[by](text, call), acks: 0 };
+  if (acks === undefined) return { value: plain(await client[by](text, call)), acks: 0 };
   // WAIT counts what its own connection wrote, so both go down one connection, one right after the other.
   const pipeline = (client.multi() as Pipeline)[by](text, call);
   const [value, confirmed] = await pipeline.wait(acks.replicas, acks.timeoutMs).execAsPipeline();
-  return { value, acks: Number(confirmed) };
+  return { value: plain(value), acks: Number(plain(confirmed)) };
+}
+
+/** Texts, also where a type mapping made bytes of them. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  if (Buffer.isBuffer(value)) return value.toString();
+  return Array.isArray(value) ? value.map(plain) : value;
 }

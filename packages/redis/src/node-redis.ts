@@ -3,19 +3,19 @@
  * by the few members that are used, so that nothing of node-redis is imported and any compatible client fits.
  */
 import { GuardError } from '@guard/core';
-import { keepSubscribed } from './channel.js';
+import { Messages } from './channel.js';
 import {
   checkConnectionOptions,
-  clusterName,
-  DEFAULT_PORT,
   escapeGlob,
+  oncePer,
   placeName,
+  Refusals,
   SCAN_PAGE,
   type RedisConnection,
   type RedisConnectionOptions,
-  type Seed,
 } from './connection.js';
 import { openLine } from './node-redis-line.js';
+import { destinationOf, isCluster } from './node-redis-options.js';
 import { nodeRedisScripts, type NodeRedisCommands } from './node-redis-scripts.js';
 
 interface ScanPage {
@@ -32,17 +32,8 @@ export interface NodeRedisClient extends NodeRedisCommands {
   readonly options?: object;
 }
 
-interface Options {
-  readonly url?: string;
-  readonly database?: number;
-  readonly keyPrefix?: string;
-  readonly readonly?: boolean;
-  readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
-}
-
 /** What a cluster has beside the commands. */
 interface ClusterMembers {
-  readonly _options?: { readonly rootNodes?: readonly Seed[] };
   readonly masters?: readonly unknown[];
   readonly nodeClient?: (this: NodeRedisClient, node: unknown) => unknown;
 }
@@ -52,77 +43,52 @@ const BREAKS = ['error', 'reconnecting', 'topology-change', 'client-error', 'nod
 
 /**
  * A connection over a node-redis client, which stays the application's: Guard never closes it. Connect it before use.
- * Its key prefix, database, credentials, TLS and retry settings stay in force. Notices come over one duplicate of it,
- * which Guard opens and closes.
+ * Its key prefix, database, credentials, TLS and retry settings stay in force. Messages come over one duplicate of it,
+ * which all connections that are made of it share, and which Guard opens and closes.
  *
  * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas; one with a key
  * prefix with braces, which would break the hash tags of Guard's keys; or an option that is not valid.
  */
 export function fromNodeRedis(client: NodeRedisClient, own: RedisConnectionOptions = {}): RedisConnection {
   checkConnectionOptions('fromNodeRedis', own);
-  const options = checkedOptions(client);
-  let breaks = 0;
-  for (const event of BREAKS) client.on(event, () => (breaks += 1));
-  const prefix = options.keyPrefix ?? '';
-  const runScript = nodeRedisScripts(client, () => (breaks += 1));
+  const { where, database, prefix } = destinationOf(client);
+  const watched = watchedOnce((client as { readonly _self?: NodeRedisClient })._self ?? client);
+  const { messages, refusals } = watched;
+  const runScript = nodeRedisScripts(client, () => (watched.breaks += 1));
   return {
-    place: placeName(own, () => whereOf(client, options), databaseOf(options), prefix),
-    scope: `${databaseOf(options)}:${prefix}`,
+    place: placeName(own, where, database, prefix),
+    scope: `${database}:${prefix}`,
     cluster: isCluster(client),
     run: async (script, keys, args, acks) => {
-      const before = breaks;
-      const answer = await runScript(script, keys, args, acks);
-      return { ...answer, resent: breaks !== before };
+      const before = watched.breaks;
+      const { value, acks: confirmed } = await runScript(script, keys, args, acks);
+      return {
+        value: refusals.answersIn(value),
+        resent: watched.breaks !== before,
+        acks: confirmed,
+      };
     },
     scan: async (pattern) => {
       const names = await scanAll(client, escapeGlob(prefix) + pattern);
       return names.map((name) => name.slice(prefix.length));
     },
-    subscribe: (channel, onMessage, onState) =>
-      keepSubscribed((line) => openLine(client, line), channel, onMessage, onState),
+    subscribe: (...listener) => messages.subscribe(...listener),
   };
 }
 
-function checkedOptions(client: NodeRedisClient): Options {
-  if (typeof client?.evalSha !== 'function') {
-    throw new GuardError('invalid-argument', 'fromNodeRedis takes a node-redis client, cluster or sentinel');
+/** What is known of a client, by one set of listeners however many connections are made of it. */
+class Watched {
+  breaks = 0;
+  readonly refusals = new Refusals();
+  readonly messages: Messages;
+
+  constructor(client: NodeRedisClient) {
+    this.messages = new Messages((terms) => openLine(client, terms));
+    for (const event of BREAKS) client.on(event, () => (this.breaks += 1));
   }
-  if (typeof client.duplicate !== 'function') {
-    const message = 'a sentinel client of node-redis 5 cannot be duplicated; use the one of node-redis 6';
-    throw new GuardError('invalid-argument', message);
-  }
-  const { _keyPrefix: shown } = client as { readonly _keyPrefix?: string };
-  const options: Options = { ...(shown === undefined ? {} : { keyPrefix: shown }), ...client.options };
-  if (/[{}]/.test(options.keyPrefix ?? '')) {
-    throw new GuardError('invalid-argument', `the client's keyPrefix must not contain braces`);
-  }
-  if (options.readonly === true) {
-    throw new GuardError('invalid-argument', 'the client reads from replicas; Guard needs one of the master');
-  }
-  return options;
 }
 
-function isCluster(client: NodeRedisClient): boolean {
-  return typeof (client as ClusterMembers).nodeClient === 'function';
-}
-
-function isSentinel(client: NodeRedisClient): boolean {
-  return typeof (client as { getMasterNode?: unknown }).getMasterNode === 'function';
-}
-
-/** An address only: nothing that lets anybody in. A sentinel client does not show the name of its master. */
-function whereOf(client: NodeRedisClient, { url, socket }: Options): string {
-  if (isCluster(client)) return clusterName((client as ClusterMembers)._options?.rootNodes ?? []);
-  if (isSentinel(client)) return 'sentinel';
-  const parsed = url === undefined ? undefined : new URL(url);
-  const host = socket?.path ?? socket?.host ?? parsed?.hostname ?? 'localhost';
-  return socket?.path === undefined ? `${host}:${socket?.port ?? (parsed?.port || DEFAULT_PORT)}` : host;
-}
-
-function databaseOf({ url, database }: Options): string {
-  const inUrl = url === undefined ? '' : new URL(url).pathname.slice(1);
-  return String(database ?? (inUrl || 0));
-}
+const watchedOnce = oncePer((client: NodeRedisClient) => new Watched(client));
 
 /** Every master in turn where there are several. */
 async function scanAll(client: NodeRedisClient, pattern: string): Promise<readonly string[]> {

@@ -17,7 +17,7 @@ import {
   type WriteAnswer,
 } from '@guard/core';
 import { compareBytes } from './byte-order.js';
-import { checkConnection, type RedisConnection, type ScriptArgument } from './connection.js';
+import { checkConnection, checkNoOptions, type RedisConnection, type ScriptArgument } from './connection.js';
 import { endsName, entryName, INDEX_PER_TAG, ONE_INDEX, stateChannel, type StateIndex } from './names.js';
 import { FORGET, NOW, PAGE, READ } from './scripts/state-read.lua.js';
 import { WRITE } from './scripts/state-write.lua.js';
@@ -30,10 +30,12 @@ const MAX_BATCH = 64;
 /**
  * A state store on Redis.
  *
- * @throws GuardError `invalid-argument`: not a connection, such as a client that was not wrapped.
+ * @throws GuardError `invalid-argument`: not a connection, such as a client that was not wrapped; or an option, of which
+ * it has none.
  */
-export function redisState(connection: RedisConnection): StateStore {
+export function redisState(connection: RedisConnection, ...none: readonly []): StateStore {
   checkConnection('redisState', connection);
+  checkNoOptions('redisState', none);
   return new RedisState(connection);
 }
 

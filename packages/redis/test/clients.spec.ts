@@ -3,10 +3,11 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis';
 import { Cluster, Redis } from 'ioredis6';
 import {
   createClient as createClient5,
+  createClientPool as createClientPool5,
   createCluster as createCluster5,
   createSentinel as createSentinel5,
 } from 'redis';
-import { createClient, createCluster } from 'redis6';
+import { createClient, createClientPool, createCluster, createSentinel } from 'redis6';
 import { everydayUse, failureOf, reasons, until } from '@guard/testing';
 import { startRedis, startRedisCluster, startRedisSentinel, type TestServer } from '@guard/testing/servers';
 import { GuardError } from '@guard/core';
@@ -124,6 +125,20 @@ describe('The name of a backend', () => {
     );
     const sentinels = [{ host: 's', port: 1 }];
     expect(nameOf(fromIoredis(idle({ sentinels, name: 'mymaster' })))).toBe('redis://mymaster/0/');
+    expect(nameOf(fromIoredis(idle({ host: 'h', name: 'of no master' })))).toBe('redis://h:6379/0/');
+  });
+
+  it('is made of the options wherever a library keeps them: of a sentinel’s own clients, and not of another database of a cluster', () => {
+    const behind = (nodeClientOptions: object, options: object = {}) =>
+      nameOf(fromNodeRedis(sentinelOf(nodeClientOptions, options)));
+    expect(behind({ database: 1 })).toBe('redis://sentinel/1/');
+    expect(behind({ database: 2 })).toBe('redis://sentinel/2/');
+    expect(behind({ keyPrefix: 'in:' }, { keyPrefix: 'out:' })).toBe('redis://sentinel/0/in:out:');
+    expect(nameOf(fromNodeRedis(sentinelOf({ database: 3 }).withTypeMapping({})))).toBe(
+      'redis://sentinel/3/',
+    );
+    const cluster = new Cluster([7000], { lazyConnect: true, redisOptions: { db: 2 } });
+    expect(nameOf(fromIoredis(cluster))).toBe('redis://localhost:7000/0/');
   });
 
   it('is what the application says, so that nodes with different addresses can say the same', () => {
@@ -236,6 +251,38 @@ describe('Settings of the client', () => {
     await smoke(stage, bytes, bytes);
   });
 
+  it('replies of other types are read as they are meant from the clients behind a sentinel and a cluster too', async () => {
+    await using stage = new Stage();
+    // The types of the libraries know them at the top only; the clients behind it do as they are told all the same.
+    const inside: object = { database: 1, keyPrefix: 'in:' };
+    const mapped: object = { commandOptions: { typeMapping: { 36: Buffer, 58: String } } };
+    await using cluster = await startRedisCluster({ appendOnly: false });
+    const options = { rootNodes: cluster.nodes.map(({ url }) => ({ url })), defaults: mapped };
+    for (const client of [createCluster(options), createCluster5(options)]) {
+      client.on('error', silent);
+      await client.connect();
+      stage.ends(() => client.destroy());
+      await withAndWithoutAcks(stage, fromNodeRedis(client));
+    }
+    await using sentinel = await startRedisSentinel({ appendOnly: false });
+    const client = createSentinel({
+      name: sentinel.masterName,
+      sentinelRootNodes: sentinel.sentinels.map(portOf),
+      nodeClientOptions: { ...mapped, ...inside },
+      keyPrefix: 'out:',
+    });
+    client.on('error', silent);
+    await client.connect();
+    stage.ends(() => client.destroy());
+    await withAndWithoutAcks(stage, fromNodeRedis(client));
+    const [below] = await redisLocks(fromNodeRedis(client)).inspect({ keys: ['nothing'] });
+    expect(below).toMatchObject({ held: false });
+    const admin = stage.admin({ host: '127.0.0.1', port: await sentinel.masterPort() });
+    expect(await admin.keys('*')).toEqual([]);
+    await admin.select(1);
+    expect((await admin.keys('*')).filter((name) => !name.startsWith('in:out:guard:'))).toEqual([]);
+  });
+
   it('[L3] no offline queue, no ready check, lazy connections and no reconnecting are no obstacle to messages', async () => {
     await using stage = new Stage();
     for (const options of [
@@ -310,6 +357,28 @@ describe('Settings of the client', () => {
     expect(troubles.join()).toMatch(/NOPERM/);
   });
 
+  it('[S6] a user who may not publish hands over and writes as anybody does, and is told once what is missing', async () => {
+    await using stage = new Stage();
+    await setUser(stage.admin(server), 'mute', 'resetchannels', '~*', '+@all');
+    const login = { username: 'mute', password: 'secret' };
+    for (const client of [fromIoredis(ioredis(stage, login)), fromNodeRedis(await nodeRedis(stage, login))]) {
+      const mute = stage.guard(client);
+      const other = stage.guard(fromIoredis(ioredis(stage)), { namespace: mute.namespace });
+      const troubles: string[] = [];
+      mute.on('backend-unavailable', ({ cause }) => void troubles.push(reasons(cause)));
+      for (let round = 0; round < 3; round += 1) {
+        const held = await mute.acquire('k');
+        const waiting = other.acquire('k', { ttl: '900ms', wait: '20s' });
+        await until('it waits', async () => (await mute.inspect('k')).waiting === 1);
+        expect(await held.release()).toBe('released');
+        expect(await (await waiting).release()).toBe('released');
+        expect(await mute.state.set('e', round)).toBeDefined();
+      }
+      expect(await mute.state.create('e', 1)).toBeNull();
+      expect(troubles).toEqual([expect.stringMatching(/give the user the channels 'guard:\*'/)]);
+    }
+  });
+
   it('TLS stays in force, for messages too', async () => {
     await using stage = new Stage();
     const secure = await startTls(server);
@@ -321,6 +390,7 @@ describe('Settings of the client', () => {
       socket: { tls: true, ca, host: '127.0.0.1', servername: 'localhost' },
     });
     await smoke(stage, fromIoredis(one), fromNodeRedis(two));
+    await smoke(stage, fromNodeRedis(two), fromIoredis(one));
     expect(secure.accepted).toBeGreaterThanOrEqual(4);
   });
 
@@ -335,6 +405,12 @@ describe('Settings of the client', () => {
       /replicas/,
     ],
     ['a read-only client', () => fromNodeRedis(createClient({ readonly: true })), /replicas/],
+    ['a pool', () => fromNodeRedis(createClientPool() as never), /no pool .* createClient/],
+    ['a pool', () => fromNodeRedis(createClientPool5() as never), /no pool .* createClient/],
+    ['a client of callbacks', () => fromNodeRedis(createClient().legacy() as never), /not what its legacy/],
+    ['a transaction', () => fromNodeRedis(createClient().multi() as never), /not what its multi/],
+    ['a sentinel that sends to replicas', () => fromNodeRedis(sentinelOf({ readonly: true })), /replicas/],
+    ['a sentinel with braces', () => fromNodeRedis(sentinelOf({ keyPrefix: '{app}:' })), /braces/],
   ])('refuses %s when it is handed in, and says why', (_, make, why) => {
     let thrown: unknown;
     try {
@@ -364,6 +440,13 @@ describe('Settings of the client', () => {
       expect((thrown as Error).message).toMatch(`connection of ${name} must be`);
       expect((thrown as Error).message).toMatch(/wrap the client by fromIoredis or fromNodeRedis/);
     }
+  });
+
+  it('refuses options of a state, which has none, and names them', () => {
+    const make = redisState as (connection: RedisConnection, options: object) => unknown;
+    const connection = fromIoredis(idle());
+    expect(() => make(connection, { acks: { replicas: 1 } })).toThrow(/redisState has no option 'acks'/);
+    expect(() => make(connection, {})).not.toThrow();
   });
 
   it.each([
@@ -397,6 +480,12 @@ async function setUser(admin: Redis, name: string, ...rights: readonly string[])
 
 function portOf({ host, port }: TestServer): { host: string; port: number } {
   return { host, port };
+}
+
+/** A sentinel client that never connects. */
+function sentinelOf(nodeClientOptions: object, options: object = {}) {
+  const sentinelRootNodes = [{ host: 's', port: 1 }];
+  return createSentinel({ name: 'm', sentinelRootNodes, nodeClientOptions, ...options });
 }
 
 /** A client that never connects. */

@@ -3,7 +3,7 @@ import type { StateChange } from '@guard/core';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTcpProxy, startWorker, until, type TcpProxy } from '@guard/testing';
-import { startRedis, type TestServer } from '@guard/testing/servers';
+import { startRedis, startRedisSentinel, type TestServer } from '@guard/testing/servers';
 import { Redis } from 'ioredis';
 import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
 import { fromIoredis } from '../src/ioredis.js';
@@ -116,7 +116,10 @@ describe.each(['ioredis', 'node-redis'])(
       const server = await startRedis({ appendOnly: false });
       const proxy = await startTcpProxy({ target: server });
       const file = join(__dirname, 'workers/watch-and-end.ts');
-      const worker = startWorker(file, { input: { library, port: proxy.port }, exitWithinMs: 3_000 });
+      const worker = startWorker(file, {
+        input: { library, where: { port: proxy.port } },
+        exitWithinMs: 3_000,
+      });
       try {
         expect(await worker.next()).toBe('watches');
         await harm(server, proxy);
@@ -127,6 +130,27 @@ describe.each(['ioredis', 'node-redis'])(
         await worker.close().catch(() => undefined);
         await proxy.close();
         await server.stop();
+      }
+    });
+
+    it.each<[string, (server: TestServer) => Promise<unknown>]>([
+      ['were killed', (server) => server.kill()],
+      ['hang', (server) => server.pause()],
+    ])('[L5] ends behind Sentinel after all sentinels and servers %s', async (_, harm) => {
+      const { sentinels, masterName: name, nodes, stop } = await startRedisSentinel({ appendOnly: false });
+      const where = { name, sentinels: sentinels.map(({ host, port }) => ({ host, port })) };
+      const file = join(__dirname, 'workers/watch-and-end.ts');
+      // A client of its own takes two seconds to give up a connection.
+      const worker = startWorker(file, { input: { library, where }, exitWithinMs: 8_000 });
+      try {
+        expect(await worker.next()).toBe('watches');
+        await Promise.all(nodes.map(harm));
+        await sleep(500);
+        worker.tell('end');
+        await worker.finish();
+      } finally {
+        await worker.close().catch(() => undefined);
+        await stop();
       }
     });
   },

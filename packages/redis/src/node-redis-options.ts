@@ -1,0 +1,109 @@
+/** What a client of node-redis was made with, wherever its library keeps it; and what of that Guard cannot work with. */
+import { GuardError } from '@guard/core';
+import { clusterName, DEFAULT_PORT, type Seed } from './connection.js';
+
+/** Options of a client that leads to one server. */
+interface ClientOptions {
+  readonly url?: string;
+  readonly database?: number;
+  readonly keyPrefix?: string;
+  readonly readonly?: boolean;
+  readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
+}
+
+/** What a client, a cluster or a sentinel shows of itself. */
+interface Shown {
+  readonly evalSha?: unknown;
+  readonly duplicate?: unknown;
+  readonly options?: ClientOptions;
+  readonly commandOptions?: unknown;
+  readonly _self?: object;
+  readonly _keyPrefix?: string;
+  readonly _options?: { readonly rootNodes?: readonly Seed[] };
+  readonly nodeClient?: unknown;
+  readonly getMasterNode?: unknown;
+  readonly execAsPipeline?: unknown;
+  readonly idleClients?: unknown;
+}
+
+/** Where a client leads. */
+export interface Destination {
+  /** An address only: nothing that lets anybody in. */
+  readonly where: () => string;
+  readonly database: string;
+  /** What the library puts before the names of all keys. */
+  readonly prefix: string;
+}
+
+/** @throws GuardError `invalid-argument`, saying what the client is instead. */
+export function destinationOf(client: unknown): Destination {
+  const shown = checkedClient(client);
+  const behindSentinel = isSentinel(shown) ? nodeOptionsOf(shown) : undefined;
+  const options = behindSentinel ?? (isCluster(shown) ? {} : (shown.options ?? {}));
+  // A sentinel client has a prefix of its own, and hands its commands to clients that may have one too.
+  const own = isCluster(shown) || isSentinel(shown) ? (shown._keyPrefix ?? '') : '';
+  const prefix = (options.keyPrefix ?? '') + own;
+  if (/[{}]/.test(prefix)) throw refused(`the client's keyPrefix must not contain braces`);
+  if (options.readonly === true) {
+    throw refused('the client reads from replicas; Guard needs one of the master');
+  }
+  return { where: () => whereOf(shown, options), database: databaseOf(options), prefix };
+}
+
+function checkedClient(client: unknown): Shown {
+  const shown = (client ?? {}) as Shown;
+  if (typeof shown.execAsPipeline === 'function') {
+    throw refused('fromNodeRedis takes the client itself, not what its multi() returns');
+  }
+  if (typeof shown.evalSha !== 'function') {
+    throw refused('fromNodeRedis takes a node-redis client, cluster or sentinel');
+  }
+  if (typeof shown.duplicate === 'function') return shown;
+  if (isSentinel(shown)) {
+    throw refused('a sentinel client of node-redis 5 cannot be duplicated; use the one of node-redis 6');
+  }
+  if ('idleClients' in shown) {
+    throw refused('fromNodeRedis takes no pool of node-redis: hand in a client of createClient');
+  }
+  throw refused('fromNodeRedis takes the client itself, not what its legacy() returns');
+}
+
+export function isCluster(client: object): boolean {
+  return typeof (client as Shown).nodeClient === 'function';
+}
+
+function isSentinel(client: Shown): boolean {
+  return typeof client.getMasterNode === 'function';
+}
+
+/**
+ * The options of the clients behind a sentinel, which shows them to nobody but to the class of its duplicates: so a
+ * duplicate is made of a class that only looks at them.
+ */
+function nodeOptionsOf(sentinel: Shown): ClientOptions {
+  let seen: { readonly nodeClientOptions?: ClientOptions } = {};
+  const look = function (options: typeof seen): void {
+    seen = options;
+  };
+  const looking = Object.create(sentinel, { constructor: { value: look } }) as object;
+  (sentinel.duplicate as (this: object) => unknown).call(Object.create(looking) as object);
+  return seen.nodeClientOptions ?? {};
+}
+
+/** A sentinel client does not show the name of its master. */
+function whereOf(client: Shown, { url, socket }: ClientOptions): string {
+  if (isCluster(client)) return clusterName(client._options?.rootNodes ?? []);
+  if (isSentinel(client)) return 'sentinel';
+  const parsed = url === undefined ? undefined : new URL(url);
+  const host = socket?.path ?? socket?.host ?? parsed?.hostname ?? 'localhost';
+  return socket?.path === undefined ? `${host}:${socket?.port ?? (parsed?.port || DEFAULT_PORT)}` : host;
+}
+
+function databaseOf({ url, database }: ClientOptions): string {
+  const inUrl = url === undefined ? '' : new URL(url).pathname.slice(1);
+  return String(database ?? (inUrl || 0));
+}
+
+function refused(message: string): GuardError {
+  return new GuardError('invalid-argument', message);
+}
