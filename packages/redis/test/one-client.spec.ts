@@ -133,3 +133,24 @@ describe.each<[string, Make, readonly string[]]>([
     await handOver();
   });
 });
+
+it('[L3] opens its connection for messages anew where an ioredis client left its server after it was told of a fail-over', async () => {
+  await using stage = new Stage();
+  const server = await startRedis({ appendOnly: false });
+  stage.ends(() => server.stop());
+  const admin = stage.admin(server);
+  const client = new Redis({ host: server.host, port: server.port, failoverDetector: true });
+  stage.ends(() => client.disconnect());
+  const guard = stage.guard(fromIoredis(client));
+  const writer = stage.guard(fromIoredis(admin), { namespace: guard.namespace });
+  const heard: unknown[] = [];
+  await guard.state.watch('', ({ entry }) => void heard.push(entry?.value));
+  const subscriber = async (): Promise<string | undefined> =>
+    /id=(\d+) [^\n]* sub=1/.exec((await admin.call('CLIENT', 'LIST')) as string)?.[1];
+  const before = await subscriber();
+  expect(before).toBeDefined();
+  client.disconnect(true);
+  await until('there is another one', async () => ![undefined, before].includes(await subscriber()));
+  await writer.state.set('k', 1);
+  await until('it hears', () => heard.includes(1));
+});
