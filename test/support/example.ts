@@ -27,7 +27,7 @@ export function start(
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
 ): ChildProcess {
-  const { REDIS_URL: _redis, POSTGRES_URL: _postgres, ...others } = process.env;
+  const { REDIS_URL: _redis, POSTGRES_URL: _postgres, ETCD_URLS: _etcd, ...others } = process.env;
   const program = join(root, 'examples', example, 'dist', 'main.js');
   return spawn(process.execPath, [program, ...args], { env: { ...others, ...env }, stdio: PIPED });
 }
