@@ -101,6 +101,10 @@ export interface StateStore {
    * once; writes between may merge, and an expiry is not announced. Where a stream has a gap the adapter closes it by listing again.
    */
   watch(prefix: string, listener: (change: StateChange) => void): Promise<Subscription>;
+  /**
+   * Ends all watches, also one that is being opened: that rejects with `closed`, as each later one does. A store that is one
+   * object for all who share it, as in memory, frees nothing instead.
+   */
   close(): Promise<void>;
 }
 
