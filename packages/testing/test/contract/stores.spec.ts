@@ -184,9 +184,10 @@ const RUN_DEFECTS: readonly [what: string, defect: RunDefect, found: string][] =
 ];
 
 describe('describeStateStore', () => {
-  it('passes the memory store, whole', async () => {
+  it('passes the memory store, whole but for an end that one object of all does not have', async () => {
     const outcome = await runStateWith(() => ({}));
-    expect([failures(outcome), outcome.skipped]).toEqual([[], []]);
+    expect(failures(outcome)).toEqual([]);
+    expect(outcome.skipped).toEqual([expect.stringMatching(/^ends watches when it is closed.*\(skipped: /)]);
     expect(outcome.passed.length).toBeGreaterThan(45);
   });
 
