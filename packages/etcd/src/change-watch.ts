@@ -1,7 +1,12 @@
 /** One watch over a range of keys, which its stream opens again as often as that is needed. */
 import type { IWatchResponse } from 'etcd3';
 import type { KeyRange } from './names.js';
-import type { WatchStream } from './watch-stream.js';
+
+/** What carries watches. */
+export interface WatchCarrier {
+  add(watch: ChangeWatch): Promise<void>;
+  remove(watch: ChangeWatch): void;
+}
 
 /** A watch, and what its stream knows of it. */
 export class ChangeWatch {
@@ -13,7 +18,7 @@ export class ChangeWatch {
   waiting: { readonly resolve: () => void; readonly reject: (cause: Error) => void } | undefined;
 
   constructor(
-    private readonly stream: WatchStream,
+    private readonly stream: WatchCarrier,
     readonly range: KeyRange,
     readonly onChanges: (response: IWatchResponse) => void,
     /** Whether it sees changes, once that is another answer than the last one. */

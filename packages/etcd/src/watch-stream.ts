@@ -8,7 +8,7 @@
  */
 import { GuardError, type Clock, type Timer } from '@guard/core';
 import type { IWatchResponse } from 'etcd3';
-import type { ChangeWatch } from './change-watch.js';
+import type { ChangeWatch, WatchCarrier } from './change-watch.js';
 import type { ChangeStream, EtcdConnection } from './connection.js';
 import { letProcessEnd } from './idle-stream.js';
 import { SignOfLife } from './sign-of-life.js';
@@ -18,7 +18,7 @@ const REOPEN_AFTER_MS = 250;
 const OPEN_WITHIN_MS = 3_000;
 
 /** The stream of one adapter, open while anybody watches. */
-export class WatchStream {
+export class WatchStream implements WatchCarrier {
   /** By their number on the stream. */
   private readonly watches = new Map<string, ChangeWatch>();
   private readonly life: SignOfLife;
