@@ -156,7 +156,7 @@ describe.each(['ioredis', 'node-redis'])(
   },
 );
 
-it('[L3] [L5] the end of a guard closes the connection of its watches, and leaves those of other guards', async () => {
+it('[L3] [L5] the end of a guard ends its watches, and with the last of a client their connection; those of other guards go on', async () => {
   const server = await startRedis({ appendOnly: false });
   const stage = new Stage();
   try {
@@ -165,14 +165,21 @@ it('[L3] [L5] the end of a guard closes the connection of its watches, and leave
     const admin = stage.admin(server);
     const connections = async (): Promise<number> =>
       ((await admin.call('CLIENT', 'LIST')) as string).trim().split('\n').length;
+    const ownClient = new Redis(server.url);
+    stage.ends(() => ownClient.disconnect());
     const guard = stage.guard(fromIoredis(client));
-    const other = stage.guard(fromIoredis(client), { namespace: guard.namespace });
+    const beside = stage.guard(fromIoredis(client), { namespace: guard.namespace });
+    const other = stage.guard(fromIoredis(ownClient), { namespace: guard.namespace });
     const heard: string[] = [];
     const open = await other.state.watch('k', () => heard.push('other'));
     const before = await connections();
     const watch = await guard.state.watch('k', () => heard.push('ended'));
+    await beside.state.watch('k', () => heard.push('ended, too'));
+    // One for all guards of a client.
     expect(await connections()).toBe(before + 1);
     await guard.close();
+    expect(await connections()).toBe(before + 1);
+    await beside.close();
     await until('its connection is gone', async () => (await connections()) === before);
     await other.state.set('k', 1);
     await until('the other one hears of it', () => heard.length > 0);
