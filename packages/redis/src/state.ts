@@ -63,7 +63,8 @@ class RedisState implements StateStore {
     const unanswered = this.timeAsked;
     this.timeAsked += 1;
     const { value } = await this.connection.run(NOW, [entryName(String(unanswered))], []);
-    this.timeAsked = unanswered;
+    // Another question may have gone on to the next one meanwhile.
+    this.timeAsked = Math.min(this.timeAsked, unanswered);
     if (!/^\d+$/.test(String(value))) throw strangeAnswer('a question for its time', value);
     return Number(value) / 1_000;
   }
@@ -71,11 +72,11 @@ class RedisState implements StateStore {
   async read(keys: readonly string[]): Promise<readonly (StoredEntry | null)[]> {
     const entries = new Array<StoredEntry | null>(keys.length).fill(null);
     const ask = async (places: readonly number[]): Promise<void> => {
-      const { value } = await this.connection.run(
-        READ,
-        this.namesOf(places.map((place) => keys[place]!)),
-        [],
-      );
+      const names = places.map((place) => entryName(keys[place]!));
+      // A write takes ended keys out of the index of a cluster.
+      const index = this.index.of(keys[places[0]!]!);
+      if (!this.connection.cluster) names.push(index, endsName(index));
+      const { value } = await this.connection.run(READ, names, [places.length]);
       const answers = listed('a read', value, places.length);
       places.forEach((place, at) => (entries[place] = entryOf(keys[place]!, answers[at])));
     };

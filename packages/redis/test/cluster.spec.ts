@@ -96,6 +96,27 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     expect(listed).toEqual([...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
   });
 
+  /** Begins to move a slot from its master to another one, step by step. */
+  async function startMove(stage: Stage, slot: number) {
+    const source = await ownerOf(stage, slot);
+    const target = (await cluster.masters()).find((node) => node !== source)!;
+    const [from, to] = [stage.admin(source), stage.admin(target)];
+    const [sourceId, targetId] = (await Promise.all(
+      [from, to].map((node) => node.call('CLUSTER', 'MYID')),
+    )) as string[];
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId!);
+    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId!);
+    const keys = async () => (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[];
+    return {
+      keys,
+      keysNow: async () =>
+        from.call('MIGRATE', target.host, target.port, '', 0, 5_000, 'KEYS', ...(await keys())),
+      finish: async () => {
+        for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId!);
+      },
+    };
+  }
+
   it('[S3] follows a slot that moves to another master, in the middle (ASK) and after it (MOVED)', async () => {
     await using stage = new Stage();
     const guard = await guardOf(stage);
@@ -103,29 +124,31 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     const key = 'moves';
     const full = `${guard.namespace}/lock/${key}`;
     const names = lockNames(full);
-    const slot = slotOf(tagOf(full));
-    const source = await ownerOf(stage, slot);
-    const target = (await cluster.masters()).find((node) => node !== source)!;
-    const from = stage.admin(source);
-    const to = stage.admin(target);
-    const [sourceId, targetId] = (await Promise.all([
-      from.call('CLUSTER', 'MYID'),
-      to.call('CLUSTER', 'MYID'),
-    ])) as string[];
     const lock = await guard.acquire(key, { ttl: '10s' });
     const waiting = waiter.acquire(key, { ttl: '10s', wait: '20s' });
     await until('it waits', async () => (await guard.inspect(key)).waiting === 1);
-    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId!);
-    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId!);
-    const present = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[];
-    expect(present).toEqual(expect.arrayContaining([names.record, names.queue, names.tickets]));
-    await from.call('MIGRATE', target.host, target.port, '', 0, 5_000, 'KEYS', ...present);
+    const move = await startMove(stage, slotOf(tagOf(full)));
+    expect(await move.keys()).toEqual(expect.arrayContaining([names.record, names.queue, names.tickets]));
+    await move.keysNow();
     await lock.extend('20s');
-    for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId!);
+    await move.finish();
     expect(await lock.release()).toBe('released');
     const next = await waiting;
     expect(next.token).toBeGreaterThan(lock.token);
     expect(await next.release()).toBe('released');
+  });
+
+  it('[L3] reads state while its slot moves, before its keys went and after that', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage);
+    await guard.state.set('there', 1);
+    const move = await startMove(stage, slotOf(tagOf(`${guard.namespace}/state/there`)));
+    expect((await guard.state.get('there'))?.value).toBe(1);
+    await move.keysNow();
+    expect((await guard.state.get('there'))?.value).toBe(1);
+    await move.finish();
+    await guard.state.set('there', 2);
+    expect((await guard.state.get('there'))?.value).toBe(2);
   });
 
   it('[B38] [L3] a dead master harms only its own keys, and its replica goes on with them, for watches too', async () => {

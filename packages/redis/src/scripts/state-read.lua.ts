@@ -1,7 +1,9 @@
 /**
  * Read, for one entry or many, and pages of the index.
  *
- * READ: KEYS: index, its ends, then one per entry. Answers, one per entry: {} nothing · {value, version, ms left or -1}.
+ * READ: KEYS: one per entry, then index and its ends, not in a cluster: while a slot moves it refuses a script that names a
+ *   key which is not there, and ends need not be. ARGV: how many entries. Answers, one per entry: {} nothing · {value,
+ *   version, ms left or -1}.
  * PAGE: KEYS: index. ARGV: prefix as a lower bound of ZRANGEBYLEX, upper bound, limit. Answers full keys in the order
  *   of their bytes.
  * FORGET: KEYS: index, its ends, entry. ARGV: full key. Takes a key whose entry is gone out of both, in one step.
@@ -13,15 +15,15 @@ import { STATE_PRELUDE } from './state-record.lua.js';
 
 const READ_ONE = `
 local answers = {}
-for i = 3, #KEYS do
+for i = 1, tonumber(ARGV[1]) do
   local e = load(KEYS[i])
   if e.present then
-    answers[i - 2] = { e.value, e.version, e.ends == 0 and -1 or math.ceil((e.ends - now) / 1000) }
+    answers[i] = { e.value, e.version, e.ends == 0 and -1 or math.ceil((e.ends - now) / 1000) }
   else
-    answers[i - 2] = {}
+    answers[i] = {}
   end
 end
-tidy(KEYS[1], KEYS[2], #answers)
+if #KEYS > #answers then tidy(KEYS[#KEYS - 1], KEYS[#KEYS], #answers) end
 return answers`;
 
 export const READ = script(DECIMAL, STATE_PRELUDE, READ_ONE);
