@@ -35,8 +35,6 @@ export interface Own {
   ends: number;
   /** A request for it was never answered, and may be carried out still. */
   unanswered: boolean;
-  /** A tombstone refuses what is still on its way. */
-  entombed: boolean;
   /** The lease that its key stands under. */
   home: Session | undefined;
   /** A request for it was sent, so etcd may know of it. */
@@ -219,7 +217,6 @@ function newOwn(named: Pick<Own, 'key' | 'id' | 'session' | 'slot' | 'name' | 'l
     seen: 0n,
     ends: 0,
     unanswered: false,
-    entombed: false,
     home: undefined,
     asked: false,
     held: false,

@@ -107,7 +107,6 @@ export class Releasing {
     own.ends += 1;
     const gone = (answer: Answer, revision: bigint): boolean => {
       const wasThere = handOvers.gone(own, leave, answer);
-      own.entombed ||= before.length > 0;
       // Its claim may have been asked for and answered anew.
       const isNewer = !release.cancel && own.created !== undefined && own.created !== release.token;
       if (!isNewer && !isOvertaken(own, known, revision)) claims.forget(own);

@@ -46,7 +46,8 @@ export class RenewingCall {
         flying.push(own);
         const to = await sessionFor(this.host.sessions, own, renewal.ttlMs, now);
         const one = { renewal, index, own, to, modified: own.modified, known: own.seen };
-        if (to === own.home) staying.set(to, [...(staying.get(to) ?? []), one]);
+        // A request to move it that was not answered may come late: written again, its key is not what that expects.
+        if (to === own.home && !own.unanswered) staying.set(to, [...(staying.get(to) ?? []), one]);
         else moving.push(one);
       }
       // What is known may be newer than what it was before there were leases for all of them.

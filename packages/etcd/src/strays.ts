@@ -15,10 +15,14 @@ import { found, oldest } from './statements/txn.js';
 const AGAIN_MS = 1_000;
 /** What is there longer than this is ended by its lease, or met again. */
 const MAX_LOOKS = 60;
+/** Whoever waits behind one finds it sooner. */
+const LONGEST_DELAY_MS = 3_600_000;
 
 /** The strays of one adapter. */
 export class Strays implements StrayKeys {
   private readonly looking = new Set<string>();
+  /** When names are looked at of which a request was not answered. */
+  private readonly due = new Map<string, number>();
   private closed = false;
 
   constructor(
@@ -29,24 +33,25 @@ export class Strays implements StrayKeys {
     private readonly handOvers: HandOvers,
   ) {}
 
-  /** Takes the key of this name away if no claim knows it, now or in a while. */
-  look(name: Buffer, inMs = 0, isWanted = (): boolean => true): void {
+  /** Takes the key of this name away if no claim knows it. */
+  look(name: Buffer): void {
     const text = name.toString('latin1');
     if (this.looking.has(text)) return;
     this.looking.add(text);
-    const ended = (): void => void this.looking.delete(text);
-    const lookOver = (): void => void (isWanted() ? this.lookOver(name).then(ended) : ended());
-    if (inMs === 0) lookOver();
-    else this.clock.setTimer(lookOver, inMs, { ref: false });
+    void this.lookOver(name).then(() => this.looking.delete(text));
   }
 
-  /** A request that makes a key was not answered. Where a tombstone refuses it there is nothing to look for. */
-  lookAfter(own: Own, ms: number): void {
-    this.look(own.name, ms, () => !own.entombed);
+  /** A request that makes a key was not answered. What is met before then is looked at all the same. */
+  lookAfter({ name }: Own, ms: number): void {
+    const text = name.toString('latin1');
+    const dueMs = this.clock.now().monoMs + Math.min(ms, LONGEST_DELAY_MS);
+    const isSet = this.due.has(text);
+    this.due.set(text, Math.max(dueMs, this.due.get(text) ?? 0));
+    if (!isSet) this.lookWhenDue(name, text);
   }
 
   lookLater(name: Buffer): void {
-    this.look(name, AGAIN_MS);
+    this.clock.setTimer(() => this.look(name), AGAIN_MS, { ref: false });
   }
 
   /** A notice says that a claim holds the lock of which nobody knows. */
@@ -61,6 +66,17 @@ export class Strays implements StrayKeys {
 
   close(): void {
     this.closed = true;
+  }
+
+  /** A later request may have put it off. */
+  private lookWhenDue(name: Buffer, text: string): void {
+    const leftMs = this.due.get(text)! - this.clock.now().monoMs;
+    if (leftMs > 0) {
+      this.clock.setTimer(() => this.lookWhenDue(name, text), leftMs, { ref: false });
+      return;
+    }
+    this.due.delete(text);
+    this.look(name);
   }
 
   private async lookOver(name: Buffer): Promise<void> {
