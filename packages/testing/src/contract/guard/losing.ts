@@ -160,15 +160,16 @@ export const losingCases: readonly GuardCase[] = [
   {
     title: '[B07] [C3] renews many locks through latency and swallowed renewals without losing one',
     run: async (stage) => {
-      // Not scaled: against a shorter ttl the margin would weigh more than the case says.
-      const ttl = Math.max(1_500, stage.minTtlMs);
+      // Not scaled: against a shorter ttl the margin would weigh more than the case says. In real time a busy machine is
+      // late as well, and one renewal of three is swallowed.
+      const ttl = Math.max(stage.virtualClock === undefined ? 4_000 : 1_500, stage.minTtlMs);
       const [p1, side] = await stage.processes(2);
       const keys = Array.from({ length: stage.amount(50, 20, 10) }, (_, n) => `many ${n}`);
       const locks = await stage.until(Promise.all(keys.map((key) => p1!.guard.acquire(key, { ttl }))));
       for (const lock of locks) p1!.enter(lock);
       const half = (): number => stage.random.integer(Math.ceil(ttl * 0.015), Math.floor(ttl * 0.115));
       p1!.locks.plan.play({ type: 'delay', requestMs: half, replyMs: half });
-      const endMs = stage.time.now() + stage.amount(60_000, 30_000, 3_000);
+      const endMs = stage.time.now() + stage.amount(60_000, 30_000, 6_000);
       let swallowed = 0;
       for (let n = 0; stage.time.now() < endMs; n += 1) {
         if (n % 50 === 0) {
