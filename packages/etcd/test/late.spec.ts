@@ -168,14 +168,20 @@ describe('A request that is carried out late', () => {
 });
 
 describe('A key that nobody renews', () => {
-  it('[S1] is not told to be renewed once it is being taken away', async () => {
-    await using stage = new Stage();
+  /** A lock that its holder let run out, and the request on its way that takes it away. */
+  async function beingTakenAway(stage: Stage, key: string) {
     const { near, late } = await places(stage);
-    const claim = claimOf(stage, 'x', { ttlMs: 2_000 });
+    const claim = claimOf(stage, key, { ttlMs: 2_000 });
     const lease = await granted(late.locks, claim);
     const letGo = late.holdRequests();
     await until('it is being taken away', () => late.held === 1, 5_000);
     late.goOn();
+    return { near, late, claim, lease, letGo };
+  }
+
+  it('[S1] is not told to be renewed once it is being taken away', async () => {
+    await using stage = new Stage();
+    const { near, late, lease, letGo } = await beingTakenAway(stage, 'x');
     expect(await late.locks.renew([{ ...lease, ttlMs: 2_000 }])).toEqual([{ status: 'lost' }]);
     letGo();
     await until(
@@ -186,12 +192,7 @@ describe('A key that nobody renews', () => {
 
   it('[S1] [S4] is not taken away by a step on its way when its claim asked again and was granted it', async () => {
     await using stage = new Stage();
-    const { near, late } = await places(stage);
-    const claim = claimOf(stage, 'y', { ttlMs: 2_000 });
-    const lease = await granted(late.locks, claim);
-    const letGo = late.holdRequests();
-    await until('it is being taken away', () => late.held === 1, 5_000);
-    late.goOn();
+    const { near, late, claim, lease, letGo } = await beingTakenAway(stage, 'y');
     expect(await granted(late.locks, claim)).toEqual(lease);
     letGo();
     await sleep(300);
