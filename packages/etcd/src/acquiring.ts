@@ -11,6 +11,7 @@ import type { EtcdConnection } from './connection.js';
 import { LeaseGone, type Flights, type Landed } from './flight.js';
 import type { HandOvers } from './hand-over.js';
 import { readValue, writeValue } from './lock-value.js';
+import type { Predecessors } from './predecessors.js';
 import type { Preparing } from './preparing.js';
 import type { Reaper } from './reaper.js';
 import type { Session, Sessions } from './sessions.js';
@@ -38,6 +39,7 @@ export interface AcquireHost {
   readonly reaper: Reaper;
   readonly strays: Strays;
   readonly preparing: Preparing;
+  readonly predecessors: Predecessors;
 }
 
 /** One call of acquire. */
@@ -62,7 +64,7 @@ export class Acquiring {
       }
       if (this.untold) await this.letOthersKnow();
     } finally {
-      for (const own of this.owns) own.flights -= 1;
+      for (const own of this.owns) this.landed(own);
     }
     for (const { index, claim } of asking)
       this.fail(index, new Error(`etcd gave no lasting lease for ${claim.key}`));
@@ -79,6 +81,12 @@ export class Acquiring {
     if (!this.owns.has(own)) own.flights += 1;
     this.owns.add(own);
     return { claim, index, own, ends: own.ends, queues };
+  }
+
+  /** What was never sent, or was given up meanwhile, is taken from the books as well. */
+  private landed(own: Own): void {
+    own.flights -= 1;
+    if (own.untilMs === Infinity) this.believe(own, this.host.clock.now().monoMs + 2 * own.claim.ttlMs);
   }
 
   private letOthersKnow(): Promise<void> {
@@ -183,10 +191,11 @@ export class Acquiring {
   /** Somebody else holds the lock. */
   private behind(one: Sent, oldest: readonly IKeyValue[], landed: Landed, sentAt: Instant): void {
     const { claim, own, ticket } = one;
-    const { busyLocks, claims, handOvers } = this.host;
+    const { busyLocks, claims, handOvers, predecessors } = this.host;
     busyLocks.met(own.key, sentAt.monoMs);
     if (claim.wait && ticket === undefined) return this.retry(one, true);
     if (claim.wait && ticket !== undefined) {
+      if (one.created !== undefined) predecessors.met(oldest);
       this.queued(one, ticket, this.minted(oldest), landed, sentAt);
     } else {
       claims.forget(own);
@@ -254,7 +263,7 @@ export class Acquiring {
   }
 
   private failed(one: Sent, cause: unknown): void {
-    const { claims, clock, strays } = this.host;
+    const { claims, strays } = this.host;
     const { own, claim, created, lock } = one;
     if (cause instanceof LeaseGone) return this.retry(one);
     const isNew = created === undefined;
@@ -263,8 +272,6 @@ export class Acquiring {
     own.unanswered = true;
     // It may still be carried out, when nobody knows of the claim any more.
     if (isNew) strays.lookAfter(own, 2 * claim.ttlMs);
-    // It is given up by its claim id; where that never happens, its key must not live on with the others.
-    if (own.untilMs === Infinity) this.believe(own, clock.now().monoMs + 2 * claim.ttlMs);
     this.fail(one.index, cause);
   }
 

@@ -178,9 +178,19 @@ export class Claims {
     if (slots?.size === 0) this.byKey.delete(own.key);
   }
 
+  /** Nothing has this name any more that no claim knows. */
+  free(name: Buffer): void {
+    const { key, owner } = this.names.parseClaim(name);
+    const slots = this.byKey.get(key);
+    const slot = slotOf(owner);
+    if (slots?.get(slot) !== 'burnt') return;
+    slots.delete(slot);
+    if (slots.size === 0) this.byKey.delete(key);
+  }
+
   private named(name: Buffer): Own | undefined {
     const { key, owner } = this.names.parseClaim(name);
-    const own = this.byKey.get(key)?.get(Number(owner.slice(owner.lastIndexOf('.') + 1)));
+    const own = this.byKey.get(key)?.get(slotOf(owner));
     return own === 'burnt' ? undefined : own;
   }
 
@@ -199,6 +209,11 @@ export class Claims {
     own.doubts = [];
     for (const session of left) if (session !== own.home) this.sessions.leave(session, own);
   }
+}
+
+/** The number in the second part of a key's name. */
+function slotOf(owner: string): number {
+  return Number(owner.slice(owner.lastIndexOf('.') + 1));
 }
 
 /** Nothing is known of its key yet. */

@@ -3,12 +3,11 @@
  * their markers there. One long-lived watch reads it. What was missed while the watch was down is told by a gap notice,
  * and asked for again.
  */
-import type { Clock, Notice, Subscription } from '@guard/core';
+import type { Notice, Subscription } from '@guard/core';
 import type { IWatchResponse } from 'etcd3';
-import { ChangeWatch } from './change-watch.js';
+import { ChangeWatch, type WatchCarrier } from './change-watch.js';
 import type { Place } from './claims.js';
-import type { EtcdConnection } from './connection.js';
-import { WatchStream } from './watch-stream.js';
+import type { Names } from './names.js';
 
 /** A notice as it travels. */
 export interface Message {
@@ -26,6 +25,8 @@ export interface InboxReader {
   deleted(name: Buffer): void;
   /** Changes may have been missed, and are seen again from now on. */
   reopened(): void;
+  /** Nobody listens any more. */
+  unheard(): void;
 }
 
 /** The notices of one adapter, for all sessions that listen. */
@@ -34,16 +35,13 @@ export class Inbox {
   private watch: ChangeWatch | undefined;
   private opening: Promise<void> | undefined;
   private missed = false;
-  private readonly stream: WatchStream;
 
   constructor(
-    private readonly connection: EtcdConnection,
-    clock: Clock,
+    private readonly stream: WatchCarrier,
+    private readonly names: Names,
     private readonly process: string,
     private readonly reader: InboxReader,
-  ) {
-    this.stream = new WatchStream(connection, clock);
-  }
+  ) {}
 
   async subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
     await this.opened();
@@ -64,14 +62,16 @@ export class Inbox {
     for (const heard of this.listeners.get(session) ?? []) heard(notice);
   }
 
-  renew(): void {
-    this.stream.renew();
+  /** Every claim that waits asks again. */
+  wake(): void {
+    this.tellAll({ type: 'gap', open: this.watch?.isOpen === true });
   }
 
   close(): void {
     this.watch?.close();
     this.watch = undefined;
     this.opening = undefined;
+    this.reader.unheard();
   }
 
   private opened(): Promise<void> {
@@ -80,7 +80,7 @@ export class Inbox {
   }
 
   private async open(): Promise<void> {
-    const range = this.connection.names.inbox(this.process);
+    const range = this.names.inbox(this.process);
     const watch = new ChangeWatch(
       this.stream,
       range,

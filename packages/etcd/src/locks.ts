@@ -32,6 +32,7 @@ import { Inbox } from './inbox.js';
 import { inspectBelow, inspectKeys } from './inspecting.js';
 import { KeepAlive } from './keep-alive.js';
 import { Markers } from './markers.js';
+import { Predecessors } from './predecessors.js';
 import { Preparing } from './preparing.js';
 import { Reaper } from './reaper.js';
 import { Releasing } from './releasing.js';
@@ -39,6 +40,7 @@ import { RenewingCall } from './renewing.js';
 import { Sessions } from './sessions.js';
 import { Strays } from './strays.js';
 import { MAX_STEPS } from './statements/txn.js';
+import { WatchStream } from './watch-stream.js';
 
 /** Options of `etcdLocks`. */
 export interface EtcdLocksOptions {
@@ -87,13 +89,17 @@ class EtcdLocks implements LockBackend {
   constructor(connection: EtcdConnection, { cluster = 'etcd', clock = systemClock }: EtcdLocksOptions) {
     this.name = `etcd://${cluster}/${connection.prefix}`;
     // A silent stream of keep-alives is a sign that the watch is as dead as it is.
-    this.beats = new KeepAlive(connection, clock, () => this.inbox.renew());
+    this.beats = new KeepAlive(connection, clock, () => stream.renew());
     const sessions = new Sessions(connection, this.beats, clock);
     const claims = new Claims(connection.names, sessions, systemRandom.id());
-    this.inbox = new Inbox(connection, clock, claims.process, {
+    const { names } = connection;
+    const stream = new WatchStream(connection, clock);
+    const predecessors = new Predecessors(stream, names, claims.process, () => this.inbox.wake());
+    this.inbox = new Inbox(stream, names, claims.process, {
       message: (message) => handOvers.arrived(message),
       deleted: (name) => markers.deleted(name),
       reopened: () => void markers.verify(),
+      unheard: () => predecessors.close(),
     });
     const handOvers = new HandOvers(connection, claims, this.inbox, clock, {
       lookLater: (name) => this.strays.lookLater(name),
@@ -117,6 +123,7 @@ class EtcdLocks implements LockBackend {
       reaper: this.reaper,
       strays: this.strays,
       preparing: new Preparing(sessions, busyLocks),
+      predecessors,
     };
   }
 

@@ -52,9 +52,7 @@ export class Releasing {
     releases: readonly Release[],
     refused: Error | undefined,
   ): Promise<readonly ReleaseAnswer[]> {
-    const leaving =
-      this.prepareNow(releases, refused) ??
-      (await Promise.all(releases.map((release) => this.prepare(release, refused))));
+    const leaving = this.prepareNow(releases, refused) ?? (await this.prepareAll(releases, refused));
     const steps = leaving.flatMap((one) => one.steps);
     try {
       if (steps.length === 0) return leaving.map(({ release }) => notThere(release, refused));
@@ -88,6 +86,16 @@ export class Releasing {
     const owns = releases.map((release) => (leavesTombstone(release) ? undefined : this.ownOf(release)));
     if (owns.includes(undefined)) return undefined;
     return releases.map((release, n) => this.leaving(release, owns[n]!, [], refused));
+  }
+
+  /** Where one cannot be got ready, nothing is sent, and the names of notices are free again. */
+  private async prepareAll(releases: readonly Release[], refused: Error | undefined): Promise<Leaving[]> {
+    const preparing = releases.map((release) => this.prepare(release, refused));
+    const leaving: Leaving[] = [];
+    for (const one of await Promise.allSettled(preparing))
+      if (one.status === 'fulfilled') leaving.push(one.value);
+    if (leaving.length < releases.length) for (const { done } of leaving) done();
+    return Promise.all(preparing);
   }
 
   private async prepare(release: Release, refused: Error | undefined): Promise<Leaving> {

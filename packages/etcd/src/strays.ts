@@ -82,7 +82,7 @@ export class Strays implements StrayKeys {
   private async lookOver(name: Buffer): Promise<void> {
     for (let looks = 1; looks <= MAX_LOOKS && !this.closed; looks += 1) {
       const isOver = await this.isOver(name).catch(() => false);
-      if (isOver) return;
+      if (isOver) return this.claims.free(name);
       await new Promise<void>((resolve) => this.clock.setTimer(resolve, AGAIN_MS, { ref: false }));
     }
   }

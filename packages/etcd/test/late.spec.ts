@@ -167,6 +167,27 @@ describe('A request that is carried out late', () => {
   });
 });
 
+it('[S5] A move that is carried out late, and was not answered, moves nothing that was renewed since', async () => {
+  await using stage = new Stage();
+  const { late, admin } = await places(stage);
+  const lease = await granted(late.locks, claimOf(stage, 'm'));
+  const letGo = late.holdRequests();
+  const moving = late.locks.renew([{ ...lease, ttlMs: 60_000 }]);
+  await until('it is on its way', () => late.held === 1);
+  late.giveUp();
+  expect((await moving)[0]!.status).toBe('failed');
+  late.goOn();
+  // Where the key stands already, and written again all the same.
+  expect(await late.locks.renew([{ ...lease, ttlMs: 10_000 }])).toEqual([{ status: 'renewed' }]);
+  const home = await leasesOf(admin, stage, 'm');
+  letGo();
+  await sleep(300);
+  expect(await leasesOf(admin, stage, 'm')).toEqual(home);
+  expect(await late.locks.renew([{ ...lease, ttlMs: 10_000 }])).toEqual([{ status: 'renewed' }]);
+  expect(await late.locks.release([lease])).toEqual([{ status: 'released' }]);
+  expect(await keysOf(admin, stage.namespace, 'm')).toEqual([]);
+});
+
 describe('A key that nobody renews', () => {
   /** A lock that its holder let run out, and the request on its way that takes it away. */
   async function beingTakenAway(stage: Stage, key: string) {

@@ -178,6 +178,29 @@ describe('A lock is told to be lost', () => {
   });
 });
 
+describe('A claim that waits for longer', () => {
+  it('[L2] [L3] [B111] has the lock as soon as the lease of its holder is over, however long its ticket lasts', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const [a, b] = [stage.process(urls), stage.process(urls)];
+    const holds = { ttlMs: 60_000, ticketTtlMs: 60_000, wait: true, holder: { label: 'h' } };
+    const key = `${stage.namespace}/lock/p`;
+    const held: Claim = { key, id: systemRandom.id(), session: 'a', ...holds };
+    expect(await a.locks.acquire([held])).toMatchObject([{ status: 'granted' }]);
+    const wakes: string[] = [];
+    await b.locks.subscribe!('b', ({ type }) => void wakes.push(type));
+    const next: Claim = { key, id: systemRandom.id(), session: 'b', ...holds };
+    const asked = async (): Promise<string> => (await b.locks.acquire([next]))[0]!.status;
+    expect(await asked()).toBe('queued');
+    const before = await watched(urls[0]!);
+    expect(await asked()).toBe('queued');
+    await sees(urls[0]!, before);
+    await b.client.leaseClient.leaseRevoke({ ID: await leaseOf(b.client, stage.namespace, 'p') });
+    await until('it is told to ask', () => wakes.length > 0, 1_000);
+    expect([wakes, await asked()]).toEqual([['gap'], 'granted']);
+  });
+});
+
 describe('A lease that is not kept alive', () => {
   it('[S4] of tombstones may be revoked by hand: the next claim that is given up leaves its own under a new one', async () => {
     await using stage = new Stage();

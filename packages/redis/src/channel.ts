@@ -19,6 +19,8 @@ export interface LineTerms {
 export interface Line {
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
+  /** Any answer will do, a refusal as well. */
+  ping(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -29,6 +31,8 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 /** A server that hangs takes a connection and says nothing. */
 const ANSWER_WITHIN_MS = 5_000;
+/** A wire that was cut looks like a quiet time, so after each of these a connection that said nothing is asked. */
+const SILENCE_MS = 10_000;
 
 /** Somebody who listens to a channel. */
 interface Listener {
@@ -52,6 +56,7 @@ export class Messages {
   private line: Line | undefined;
   private opening: { readonly line: Promise<Line>; giveUp(): void } | undefined;
   private openedAtMs = 0;
+  private heardAtMs = 0;
   private failures = 0;
   private pause: Timer | undefined;
 
@@ -135,8 +140,11 @@ export class Messages {
   private opened(): Promise<Line> {
     if (this.opening === undefined) {
       const signal = new AbortController();
-      const line = this.open(signal).finally(() => (this.opening = undefined));
-      this.opening = { line, giveUp: () => signal.abort() };
+      const line = this.open(signal).finally(() => {
+        if (this.opening === opening) this.opening = undefined;
+      });
+      const opening = { line, giveUp: () => signal.abort() };
+      this.opening = opening;
     }
     return this.opening.line;
   }
@@ -150,6 +158,7 @@ export class Messages {
     const opened = this.openLine({
       signal,
       onMessage: (name, message) => {
+        this.heardAtMs = nowMs();
         for (const { onMessage } of this.channels.get(name)?.listeners ?? []) onMessage(message);
       },
       onBroken: () => {
@@ -166,7 +175,20 @@ export class Messages {
     made.line = line;
     this.line = line;
     this.openedAtMs = nowMs();
+    this.listenFor(line);
     return line;
+  }
+
+  /** Asks a connection for a sign of life for as long as it is the one. */
+  private listenFor(line: Line): void {
+    const ask = async (): Promise<void> => {
+      if (this.line !== line) return;
+      const isQuiet = nowMs() - this.heardAtMs >= SILENCE_MS;
+      // One that is too late breaks there.
+      if (isQuiet) await this.answered(line, line.ping()).catch(() => undefined);
+      this.listenFor(line);
+    };
+    systemClock.setTimer(() => void ask(), SILENCE_MS, { ref: false });
   }
 
   private leave(channel: Subscribed, listener: Listener): void {
@@ -179,6 +201,7 @@ export class Messages {
     this.pause?.cancel();
     this.pause = undefined;
     this.opening?.giveUp();
+    this.opening = undefined;
     const { line } = this;
     this.line = undefined;
     if (line !== undefined) quietly(line.close());

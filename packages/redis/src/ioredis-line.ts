@@ -19,6 +19,7 @@ interface Subscriber extends Connecting {
   connect(): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
+  ping(): Promise<unknown>;
   /** Behind Sentinel: what asks sentinels for the master, through clients that it shows to nobody. */
   readonly connector?: { connectToSentinel?: (...args: unknown[]) => Connecting };
 }
@@ -78,6 +79,7 @@ export async function openLine(
   return {
     subscribe: (channel) => subscriber.subscribe(channel),
     unsubscribe: (channel) => subscriber.unsubscribe(channel),
+    ping: () => subscriber.ping(),
     close: async () => {
       open = false;
       end(subscriber);

@@ -13,6 +13,7 @@ interface Subscriber {
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: Heard): Promise<unknown>;
   unsubscribe(channel: string, listener: Heard): Promise<unknown>;
+  ping(): Promise<unknown>;
   destroy(): unknown;
   unref?(): void;
 }
@@ -56,6 +57,7 @@ export async function openLine(client: unknown, { onMessage, onBroken, signal }:
   return {
     subscribe: (channel) => subscriber.subscribe(channel, heard),
     unsubscribe: (channel) => subscriber.unsubscribe(channel, heard),
+    ping: () => subscriber.ping(),
     close: () => {
       open = false;
       return end(subscriber);

@@ -252,7 +252,7 @@ function workOf(work: Work, compensate: TaskOptions<unknown>['compensate']): Wor
 
 function hostOf(parts: RunFacadeParts): RunHost {
   const { locks, runs: store, clock, random, namespace, events, label } = parts;
-  const outage = new Outage(store.name, events, parts.policy);
+  const outage = new Outage(store.name, events, parts.policy, clock);
   const shutdown = new Shutdown();
   const book = new RunBook({ store, namespace, clock, random, outage });
   return {

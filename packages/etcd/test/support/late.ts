@@ -16,25 +16,43 @@ export interface LateClient {
   goOn(): void;
   /** What is held back by now is carried out, and its answer lost. */
   loseAnswers(): void;
+  /** What is held back by now is not answered any more, and is carried out once it is let go. */
+  giveUp(): void;
   /** How many transactions were held back. */
   readonly held: number;
 }
 
+/** What transactions wait at. */
+interface Gate {
+  readonly before: boolean;
+  readonly open: Promise<void>;
+  readonly givenUp: Promise<never>;
+  readonly giveUp: () => void;
+  lost: boolean;
+}
+
 export function lateClient(real: Etcd3): LateClient {
-  let gate: { readonly before: boolean; readonly open: Promise<void>; lost: boolean } | undefined;
+  let gate: Gate | undefined;
   let held = 0;
   const hold = (before: boolean): LetGo => {
     let letGo: LetGo = () => undefined;
-    gate = { before, lost: false, open: new Promise((resolve) => (letGo = resolve)) };
+    let giveUp: Gate['giveUp'] = () => undefined;
+    const open = new Promise<void>((resolve) => (letGo = resolve));
+    const givenUp = new Promise<never>((_, reject) => (giveUp = () => reject(new Error('no answer'))));
+    givenUp.catch(() => undefined);
+    gate = { before, lost: false, open, givenUp, giveUp };
     return letGo;
   };
   const txn: EtcdClient['kv']['txn'] = async (request, options) => {
     const mine = gate;
     held += mine === undefined ? 0 : 1;
-    if (mine?.before) await mine.open;
-    const response = await real.kv.txn(request, options);
-    if (mine !== undefined) await mine.open;
-    if (mine?.lost) throw new Error('the answer was lost');
+    if (mine === undefined) return real.kv.txn(request, options);
+    const carriedOut = mine.before
+      ? mine.open.then(() => real.kv.txn(request))
+      : real.kv.txn(request, options);
+    const response = await Promise.race([carriedOut, mine.givenUp]);
+    await mine.open;
+    if (mine.lost) throw new Error('the answer was lost');
     return response;
   };
   const { prefix, leaseClient, watchClient } = real;
@@ -43,6 +61,7 @@ export function lateClient(real: Etcd3): LateClient {
     client: { prefix, leaseClient, watchClient, kv },
     holdAnswers: () => hold(false),
     holdRequests: () => hold(true),
+    giveUp: () => gate?.giveUp(),
     goOn: () => void (gate = undefined),
     loseAnswers: () => {
       if (gate !== undefined) gate.lost = true;

@@ -109,26 +109,32 @@ interface Trouble {
   cause: unknown;
 }
 
-/** Watches the answers of one backend. */
+/** Of a partition that failed and is not asked any more nothing is known after this. */
+const FORGET_AFTER_MS = 15_000;
+const MAX_PARTITIONS = 1_000;
+
+/** Watches the answers of one backend: it is away while any of its partitions is. */
 export class Outage {
-  private down = false;
+  /** The partitions that could not be asked when last tried, and when that was: the latest at the end. */
+  private readonly down = new Map<string, number>();
   private rootCause: unknown;
 
   constructor(
     private readonly backend: string,
     private readonly events: Events,
     private readonly policy: Policy,
+    private readonly clock: Clock,
   ) {}
 
   /** Whether a call need not pass the policy: no fault is known, and nobody handed a policy in. */
   get isQuiet(): boolean {
-    const { down, policy } = this;
-    return !down && (policy === NONE || (policy instanceof Breaker && policy.isQuiet));
+    const { policy } = this;
+    return !this.isDown && (policy === NONE || (policy instanceof Breaker && policy.isQuiet));
   }
 
-  /** Whether the backend could not be asked when last tried. */
+  /** Whether the backend, or a part of it, could not be asked when last tried. */
   get isDown(): boolean {
-    return this.down;
+    return this.down.size > 0;
   }
 
   /** Runs a call to one partition under the policy. A broken circuit is answered with what broke it. */
@@ -137,27 +143,34 @@ export class Outage {
     // A policy of somebody else's may answer without a promise.
     const answer =
       policy instanceof Breaker ? policy.executeIn(partition, call) : Promise.resolve(policy.execute(call));
-    if (!this.down) return answer;
+    if (!this.isDown) return answer;
     return answer.catch((cause: unknown) => {
       throw isBrokenCircuitError(cause) && this.rootCause !== undefined ? this.rootCause : cause;
     });
   }
 
-  /** The backend said something. */
-  answered(): void {
-    if (!this.down) return;
-    this.down = false;
+  /** The backend said something, or one partition of it. */
+  answered(partition = ''): void {
+    const { down } = this;
+    if (down.size === 0) return;
+    down.delete(partition);
+    const forgottenMs = this.clock.now().monoMs - FORGET_AFTER_MS;
+    for (const [other, failedMs] of down) if (failedMs < forgottenMs) down.delete(other);
+    if (down.size > 0) return;
     this.rootCause = undefined;
     this.events.emit('backend-recovered', { backend: this.backend });
   }
 
   /** The backend could not be asked, or one partition of it. */
   failed(fault: unknown, partition = ''): void {
+    const { down } = this;
+    const wasDown = this.isDown;
     const cause = discreet(fault);
     this.rootCause = cause;
     if (this.policy instanceof Breaker) this.policy.failed(partition, cause);
-    if (this.down) return;
-    this.down = true;
-    this.events.emit('backend-unavailable', { backend: this.backend, cause });
+    down.delete(partition);
+    if (down.size >= MAX_PARTITIONS) down.delete([...down.keys()][0]!);
+    down.set(partition, this.clock.now().monoMs);
+    if (!wasDown) this.events.emit('backend-unavailable', { backend: this.backend, cause });
   }
 }

@@ -45,7 +45,7 @@ export class Verbs {
     policy: Policy,
     deadlines: Scheduler,
   ) {
-    this.outage = new Outage(backend.name, events, policy);
+    this.outage = new Outage(backend.name, events, policy, clock);
     const { maxBatch, maxRenew } = backend.traits;
     const watch = (landing: AnyLanding, partition: string): void => this.watch(landing, partition);
     const common = { clock, deadlines, maxBatch, watch };
@@ -127,7 +127,7 @@ export class Verbs {
       answer = { status: 'failed', cause };
     }
     if (answer?.status === 'failed') this.outage.failed(answer.cause, this.partition(op.key));
-    else if (answer !== undefined) this.outage.answered();
+    else if (answer !== undefined && this.outage.isDown) this.outage.answered(this.partition(op.key));
     return answer;
   }
 
@@ -138,7 +138,7 @@ export class Verbs {
   private watch(landing: AnyLanding, partition: string): void {
     if (!landing.ok) this.outage.failed(landing.cause, partition);
     else if (landing.answer.status === 'failed') this.outage.failed(landing.answer.cause, partition);
-    else this.outage.answered();
+    else this.outage.answered(partition);
   }
 }
 

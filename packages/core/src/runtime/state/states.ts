@@ -60,7 +60,7 @@ export class States implements RetryHost {
     this.store = store;
     this.clock = clock;
     this.random = random;
-    this.outage = new Outage(store.name, events, policy);
+    this.outage = new Outage(store.name, events, policy, clock);
     this.waits = new Scheduler(clock, true);
     const common = { clock, deadlines: this.waits, maxBatch: store.traits.maxBatch };
     this.reads = new Coalescer({
@@ -161,7 +161,7 @@ export class States implements RetryHost {
   private async watched<T>(call: () => Promise<T>, partition?: string): Promise<T> {
     try {
       const answer = await this.outage.guarded(call, partition);
-      this.outage.answered();
+      this.outage.answered(partition);
       return answer;
     } catch (cause) {
       this.outage.failed(cause, partition);
