@@ -32,7 +32,7 @@ const LONGEST_PAUSE_MS = 1_000;
 /** A server that hangs takes a connection and says nothing. */
 const ANSWER_WITHIN_MS = 5_000;
 /** A wire that was cut looks like a quiet time, so after each of these a connection that said nothing is asked. */
-const SILENCE_MS = 10_000;
+const SILENCE_MS = 5_000;
 
 /** Somebody who listens to a channel. */
 interface Listener {

@@ -156,6 +156,56 @@ describe('A bad wire', () => {
     });
   });
 
+  const nothing = (): void => undefined;
+  const both: readonly Connect[] = [overIoredis, overNodeRedis];
+
+  it('[L2] [L3] tells who listens that nothing is heard where the wire of messages is silent, and when it is again', async () => {
+    await using stage = new Stage();
+    const admin = stage.admin(server);
+    const scenes = both.map(async (connect) => {
+      const proxy = await proxied(stage);
+      const connection = await connect(stage, proxy.port);
+      const heard: unknown[] = [];
+      const listening = [
+        'm',
+        (text: string) => heard.push(text),
+        (open: boolean) => heard.push(open),
+      ] as const;
+      const channel = await connection.subscribe(...listening);
+      proxy.cut();
+      await until('the silence is told', () => heard.length > 0, 14_000);
+      proxy.heal();
+      await until('it is heard again', () => heard.length > 1, 14_000);
+      await admin.publish('m', 'news');
+      await until('the news', () => heard.length > 2);
+      expect(heard).toEqual([false, true, 'news']);
+      await channel.close();
+    });
+    await Promise.all(scenes);
+  }, 40_000);
+
+  it('[L3] hears messages on a connection that is wanted as the last one is given up that was being opened', async () => {
+    await using stage = new Stage();
+    for (const connect of both) {
+      const proxy = await proxied(stage);
+      const connection = await connect(stage, proxy.port);
+      const states: boolean[] = [];
+      const first = await connection.subscribe(
+        'm',
+        () => undefined,
+        (open) => states.push(open),
+      );
+      proxy.delay(100);
+      proxy.reset();
+      await until('the break', () => states.includes(false));
+      await sleep(20);
+      const closing = first.close();
+      const next = connection.subscribe('n', nothing, nothing);
+      await closing;
+      await (await next).close();
+    }
+  });
+
   it('[B51] [L3] settles every call where connections are reset in the middle of commands, and works after it', async () => {
     await using stage = new Stage();
     const proxy = await proxied(stage);
