@@ -195,10 +195,11 @@ describe('A bad wire', () => {
         () => undefined,
         (open) => states.push(open),
       );
-      proxy.delay(100);
+      proxy.delay(200);
       proxy.reset();
       await until('the break', () => states.includes(false));
-      await sleep(20);
+      // It is being opened again.
+      await sleep(120);
       const closing = first.close();
       const next = connection.subscribe('n', nothing, nothing);
       await closing;
