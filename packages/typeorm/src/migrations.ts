@@ -25,7 +25,7 @@ export type MigrationClass = new () => MigrationInterface;
 export function guardMigrations(options: TableOptions = {}): readonly MigrationClass[] {
   checkTableOptions(options);
   class GuardTables implements MigrationInterface {
-    readonly name = MIGRATION_NAME;
+    readonly name = nameOf(options);
 
     async up(queryRunner: QueryRunner): Promise<void> {
       for (const statement of statementsFor(queryRunner, options).create) await queryRunner.query(statement);
@@ -36,6 +36,12 @@ export function guardMigrations(options: TableOptions = {}): readonly MigrationC
     }
   }
   return [GuardTables];
+}
+
+/** TypeORM takes no two migrations of one name, and reads the date at its end. */
+function nameOf({ prefix = '', schema = '' }: TableOptions): string {
+  if (prefix === '' && schema === '') return MIGRATION_NAME;
+  return MIGRATION_NAME.replace(/^\D+/, (stem) => `${stem}.${schema}.${prefix}.`);
 }
 
 /**

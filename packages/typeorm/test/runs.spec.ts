@@ -100,6 +100,17 @@ describe('the schema', () => {
     expect(tables()).toEqual([]);
   });
 
+  it('comes by one migration for each prefix and schema, and TypeORM takes them together', async () => {
+    const migrations = [...guardMigrations(), ...guardMigrations({ prefix: 'g2_' })];
+    const dataSource = await application({ migrations });
+    await dataSource.runMigrations();
+    expect(tables().filter((name) => name.startsWith('g2_'))).toHaveLength(5);
+    expect(await dataSource.showMigrations()).toBe(false);
+    const nameOf = (options: object): unknown => Reflect.get(new (guardMigrations(options)[0]!)(), 'name');
+    const names = [{}, { prefix: 'a' }, { schema: 'a' }, { prefix: 'a', schema: 'a' }].map(nameOf);
+    expect(new Set(names).size).toBe(4);
+  });
+
   it('has a prefix that can be chosen, and two prefixes are two stores', async () => {
     await ensureSchema(place.dataSource());
     await ensureSchema(place.dataSource(), { prefix: 'g2_' });

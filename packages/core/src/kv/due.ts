@@ -5,10 +5,10 @@
 import type { DueQuery, RunPage } from '../port/run-store.js';
 import type { StateStore } from '../port/state-store.js';
 import { tidy } from './batches.js';
-import { dropped, isOf, isStale } from './index-entry.js';
+import { dropped, isOf, isStale, type IndexEntry } from './index-entry.js';
 import { openPrefix } from './keys.js';
 import { isOpen, type KeptRun } from './record.js';
-import { shown, type Records } from './records.js';
+import { isUnreadable, shown, type Records } from './records.js';
 import { walk } from './walk.js';
 
 /** See `RunStore.due`. */
@@ -20,21 +20,29 @@ export async function dueRuns(
 ): Promise<RunPage> {
   const wanted = new Set(tasks);
   const nowMs = await state.now();
-  return walk(state, {
+  const unreadable: Error[] = [];
+  const page = await walk(state, {
     prefix: openPrefix(namespace),
     cursor,
     limit,
     pick: async (entries) => {
-      const kept = await records.readAll(namespace, entries);
-      const stale = entries.filter((entry, place) => isStale(entry, kept[place]!, nowMs));
-      await tidy(state, stale.map(dropped));
-      return entries.map((entry, place) => {
-        const record = kept[place]!;
+      const found = await records.readAll(namespace, entries);
+      const stale: IndexEntry[] = [];
+      const due = entries.map((entry, place) => {
+        const record = found[place]!;
+        if (isUnreadable(record)) {
+          if (wanted.has(entry.task)) unreadable.push(record.unreadable);
+          return null;
+        }
+        if (isStale(entry, record, nowMs)) stale.push(entry);
         const counts = wanted.has(entry.task) && isOf(entry, record) && isDue(record, nowMs - overdueMs);
         return counts ? shown(record) : null;
       });
+      await tidy(state, stale.map(dropped));
+      return due;
     },
   });
+  return unreadable.length === 0 ? page : { ...page, unreadable };
 }
 
 function isDue({ run }: KeptRun, byMs: number): boolean {

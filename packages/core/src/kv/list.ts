@@ -6,7 +6,7 @@ import type { RunPage, RunQuery } from '../port/run-store.js';
 import type { StateStore } from '../port/state-store.js';
 import { isOf } from './index-entry.js';
 import { listPrefix } from './keys.js';
-import { shown, type Records } from './records.js';
+import { isUnreadable, shown, type Records } from './records.js';
 import { walk } from './walk.js';
 
 /** See `RunStore.list`. */
@@ -26,6 +26,8 @@ export async function listedRuns(
       const listed = new Map<string, StoredRun>();
       for (const [place, entry] of own.entries()) {
         const record = kept[place]!;
+        // A person has to see that there is one.
+        if (isUnreadable(record)) throw record.unreadable;
         if (!isOf(entry, record) || record.pruned) continue;
         if (states === undefined || states.includes(record.run.state))
           listed.set(entry.entryKey, shown(record));

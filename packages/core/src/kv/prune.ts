@@ -10,7 +10,7 @@ import { readAll, tidy, writeAll } from './batches.js';
 import { dropped, ENTRY_GRACE_MS, isOf, parseEntry, type IndexEntry } from './index-entry.js';
 import { listPrefix, recordKey, taskKey } from './keys.js';
 import { encodeTombstone, type KeptRun } from './record.js';
-import type { Records } from './records.js';
+import { isUnreadable, type Found, type Records } from './records.js';
 import { ENTRIES_PER_PAGE, PAGES_PER_CALL } from './walk.js';
 
 /** Prunes the namespaces of one store. */
@@ -59,6 +59,7 @@ export class Pruner {
     const stray: StateWrite[] = [];
     for (const [place, entry] of entries.entries()) {
       const record = kept[place]!;
+      if (isUnreadable(record)) continue;
       if (!isOf(entry, record)) {
         if (entry.atMs <= nowMs - ENTRY_GRACE_MS) stray.push(dropped(entry));
         continue;
@@ -76,13 +77,11 @@ export class Pruner {
     return done.length;
   }
 
-  async #lowWaterMarks(
-    namespace: string,
-    records: readonly (KeptRun | null)[],
-  ): Promise<Map<string, number>> {
+  async #lowWaterMarks(namespace: string, records: readonly Found[]): Promise<Map<string, number>> {
     const tasks = new Set<string>();
     for (const record of records) {
-      if (record?.run.scheduledForMs !== undefined) tasks.add(record.run.task);
+      if (record === null || isUnreadable(record)) continue;
+      if (record.run.scheduledForMs !== undefined) tasks.add(record.run.task);
     }
     const keys = [...tasks].map((task) => taskKey(namespace, task));
     const entries = await readAll(this.#state, keys);

@@ -86,10 +86,25 @@ export function encodeTombstone({ run, history }: KeptRun): string {
   return JSON.stringify(bare);
 }
 
-/** Reads what `encode` or `encodeTombstone` wrote. */
-export function decode({ value, version }: Pick<StoredEntry, 'value' | 'version'>): KeptRun {
-  const { run, slotId, events, older, pruned = false } = JSON.parse(value) as Kept;
-  return { run, version, history: { slotId, events, older }, pruned };
+/**
+ * Reads what `encode` or `encodeTombstone` wrote.
+ *
+ * @throws GuardError `unavailable`, naming the run: something else wrote it.
+ */
+export function decode({ key: entry, value, version }: StoredEntry, { task, key }: RunRef): KeptRun {
+  let cause: unknown;
+  try {
+    const { run, slotId, events, older, pruned = false } = JSON.parse(value) as Partial<Kept>;
+    const isRun = typeof run?.state === 'string' && run.task !== undefined && run.key !== undefined;
+    if (isRun && slotId !== undefined && Array.isArray(events) && Array.isArray(older)) {
+      return { run, version, history: { slotId, events, older }, pruned };
+    }
+  } catch (error) {
+    cause = error;
+  }
+  const what = `the record of run ${key} of ${task} cannot be read`;
+  const advice = `something else than a guard wrote it; repair or delete the entry ${entry}`;
+  throw new GuardError('unavailable', `${what}: ${advice}`, { key, cause });
 }
 
 interface Kept extends History {

@@ -8,7 +8,7 @@
 import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
 import type { Failed } from '../port/lock-backend.js';
 import type { CreateAnswer, RunRef, TransitionAnswer } from '../port/run-store.js';
-import type { StateStore, StateWrite, WriteAnswer } from '../port/state-store.js';
+import type { StateStore, StateWrite, StoredEntry, WriteAnswer } from '../port/state-store.js';
 import { GuardError } from '../value/error.js';
 import { readAll, tidy } from './batches.js';
 import { entriesOfLost, entriesOfNew, entryOfOpened } from './index-entry.js';
@@ -18,6 +18,18 @@ import { begun, continued, decode, encode, isOpen, knows, type History, type Kep
 
 /** The most writes that one create or move takes: the record and an entry in each index. */
 const WRITES_AT_ONCE = 3;
+
+/** What stands under the name of a record. */
+export type Found = KeptRun | Unreadable | null;
+
+/** A record that something else than a guard wrote. */
+export interface Unreadable {
+  readonly unreadable: Error;
+}
+
+export function isUnreadable(found: Found): found is Unreadable {
+  return found !== null && 'unreadable' in found;
+}
 
 /** Records of runs. */
 export class Records {
@@ -35,18 +47,18 @@ export class Records {
     const key = recordKey(namespace, ref);
     const [entry] = await this.#state.read([key]);
     if (entry == null) return null;
-    const kept = decode(entry);
+    const kept = decode(entry, ref);
     this.#known.add(key, kept);
     return kept;
   }
 
-  /** Records in the order of their names. */
-  async readAll(namespace: string, refs: readonly RunRef[]): Promise<(KeptRun | null)[]> {
+  /** Records in the order of their names. One that cannot be read keeps nobody from the others (L4). */
+  async readAll(namespace: string, refs: readonly RunRef[]): Promise<Found[]> {
     const keys = refs.map((ref) => recordKey(namespace, ref));
     const entries = await readAll(this.#state, keys);
-    const records = entries.map((entry) => (entry === null ? null : decode(entry)));
+    const records = entries.map((entry, place) => (entry === null ? null : foundOf(entry, refs[place]!)));
     for (const [place, kept] of records.entries()) {
-      if (kept !== null && isOpen(kept.run)) this.#known.add(keys[place]!, kept);
+      if (kept !== null && !isUnreadable(kept) && isOpen(kept.run)) this.#known.add(keys[place]!, kept);
     }
     return records;
   }
@@ -154,4 +166,12 @@ function cameAndWent({ task, key }: RunRecord): Failed {
 
 function fencedWithoutFence(): GuardError {
   return new GuardError('unavailable', 'the state store refused a write under a fence that it did not have');
+}
+
+function foundOf(entry: StoredEntry, ref: RunRef): KeptRun | Unreadable {
+  try {
+    return decode(entry, ref);
+  } catch (error) {
+    return { unreadable: error as Error };
+  }
 }

@@ -430,3 +430,26 @@ describe('tasks and nodes', () => {
     expect(await stage.runs.nodes('other')).toEqual([]);
   });
 });
+
+describe('a record that something else than a guard wrote', () => {
+  it.each(['not json', '{}', '{"run":{}}'])(
+    '[S6] [L4] is named, and keeps nobody from the others: %s',
+    async (spoiled) => {
+      for (const key of ['a', 'bad', 'c']) await stage.create({ ...stage.running(), key });
+      const key = (await entries('')).find((name) => name.includes('bad') && name.includes('/r'))!;
+      await stage.inner.write([{ key, value: spoiled, expect: 'any', writeId: 'by hand', ttl: 'none' }]);
+      const error = { code: 'unavailable', message: expect.stringContaining('run bad of t') };
+      const { runs, unreadable } = await stage.runs.due(NS, { tasks: ['t'], overdueMs: 0, limit: 10 });
+      expect(runs.map(({ run }) => run.key)).toEqual(['a', 'c']);
+      expect(unreadable).toMatchObject([error]);
+      await expect(stage.runs.get(NS, { task: 't', key: 'bad' })).rejects.toMatchObject(error);
+      await expect(stage.runs.list(NS, { limit: 10 })).rejects.toMatchObject(error);
+      await stage.runs.prune(NS, { recordsBeforeMs: 0, keysBeforeMs: 0, limit: 10 });
+      // Its place in the indexes is still there, so it is due again once it is repaired.
+      await stage.inner.write([{ key, value: null, expect: 'any', writeId: 'away', ttl: 'none' }]);
+      await stage.create({ ...stage.running(), key: 'bad' });
+      const again = await stage.runs.due(NS, { tasks: ['t'], overdueMs: 0, limit: 10 });
+      expect(again).toMatchObject({ runs: { length: 3 } });
+    },
+  );
+});

@@ -41,6 +41,8 @@ export class Notices {
   #opening: Promise<Client> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
+  /** Listeners were told that nothing comes, and not yet that it does again. */
+  #silent = false;
   #closed = false;
   /** Called with the payload of a message that is no notice. */
   #probed: ((payload: string) => void) | undefined;
@@ -53,11 +55,11 @@ export class Notices {
   async subscribe(session: string, listener: Listener): Promise<Subscription> {
     if (this.#closed) throw new GuardError('closed', 'the locks were closed');
     const channel = channelOf(session);
-    const client = this.#client ?? (await (this.#opening ??= this.#open()));
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
     const subscription = { close: () => this.#leave(channel, listener) };
     try {
+      const client = this.#client ?? (await (this.#opening ??= this.#open()));
       await this.#inTime(client.query({ text: listening('LISTEN', channel) }));
     } catch (error) {
       await subscription.close();
@@ -86,6 +88,7 @@ export class Notices {
   async #hangUp(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
+    this.#silent = false;
     this.#timer?.cancel();
     this.#timer = undefined;
     if (client !== undefined) await this.#end(client);
@@ -109,13 +112,15 @@ export class Notices {
   async #open(): Promise<Client> {
     try {
       const client = await this.#connected();
-      if (this.#closed) {
+      // Whoever wanted it may have left meanwhile.
+      if (this.#closed || this.#listeners.size === 0) {
         await this.#end(client);
         throw new GuardError('closed', 'the locks were closed');
       }
       this.#client = client;
       this.#failures = 0;
       this.#watch(client);
+      if (this.#silent) this.#tellAll(true);
       return client;
     } finally {
       this.#opening = undefined;
@@ -200,13 +205,13 @@ export class Notices {
     if (this.#closed || this.#listeners.size === 0 || this.#client !== undefined) return;
     try {
       await (this.#opening ??= this.#open());
-      this.#tellAll(true);
     } catch {
       this.#reopenLater();
     }
   }
 
   #tellAll(open: boolean): void {
+    this.#silent = !open;
     for (const listeners of this.#listeners.values()) {
       for (const listener of [...listeners]) listener({ type: 'gap', open });
     }

@@ -2,8 +2,9 @@
  * Locks on Postgres beyond the contract: what a server, a pool, a pooler and their settings do to them, and what each
  * verb costs, counted at the server.
  */
-import { createGuard, type LockBackend } from '@guard/core';
+import { createGuard, type LockBackend, type Notice } from '@guard/core';
 import { ensureSchema, typeormLocks } from '@guard/typeorm';
+import { startTcpProxy } from '@guard/testing';
 import { startPgbouncer } from '@guard/testing/servers';
 import type { DataSource } from 'typeorm';
 import { ask, claim, granted, look, release, renew } from '../support/locking.js';
@@ -227,6 +228,18 @@ describe('a pool', () => {
 });
 
 describe('messages', () => {
+  const LISTENING = "query LIKE 'UNLISTEN%' OR query LIKE 'LISTEN%'";
+
+  /** The connections by which messages come in. */
+  async function listening(admin: DataSource): Promise<unknown[]> {
+    return admin.query(`SELECT pid FROM pg_stat_activity WHERE ${LISTENING}`);
+  }
+
+  async function breakMessages(admin: DataSource): Promise<void> {
+    const killed = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${LISTENING}`;
+    expect(await admin.query(killed)).toHaveLength(1);
+  }
+
   it('[L2] stop where the server ends the connection, are told to be missing, and come again', async () => {
     const dataSource = await place.dataSource();
     const locks = locksOn(dataSource);
@@ -238,14 +251,47 @@ describe('messages', () => {
     opened.push(() => stream.close());
     const held = await granted(locks, claim({ ttlMs: 30_000 }));
     await ask(locks, wanted);
-    const killed: unknown[] = await dataSource.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UNLISTEN%' OR query LIKE 'LISTEN%'",
-    );
-    expect(killed).toHaveLength(1);
+    await breakMessages(dataSource);
     while (!heard.includes('open: true')) await ended(5);
     await release(locks, held);
     while (!heard.includes('granted')) await ended(5);
     expect(heard).toEqual(['open: false', 'open: true', 'granted']);
+  });
+
+  it('[L2] come again for everybody where a newcomer opens the connection that broke', async () => {
+    const dataSource = await place.dataSource();
+    const locks = locksOn(dataSource);
+    const heard: string[] = [];
+    const telling = (name: string) => (notice: Notice) =>
+      void (notice.type === 'gap' && heard.push(`${name} open: ${notice.open}`));
+    await locks.subscribe!('first', telling('first'));
+    await breakMessages(dataSource);
+    while (heard.length === 0) await ended(1);
+    await locks.subscribe!('second', telling('second'));
+    while (!heard.includes('first open: true')) await ended(5);
+    expect(heard.filter((told) => told.startsWith('first'))).toEqual([
+      'first open: false',
+      'first open: true',
+    ]);
+  });
+
+  it('[L5] have no connection once the last listener left while it was being opened again', async () => {
+    const admin = await place.dataSource();
+    const { hostname, port } = new URL(place.url);
+    const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
+    opened.push(() => proxy.close());
+    const url = new URL(place.url);
+    [url.hostname, url.port] = [proxy.host, String(proxy.port)];
+    const locks = locksOn(await place.dataSource({ url: String(url) }));
+    const heard: Notice[] = [];
+    const stream = await locks.subscribe!('session', (notice) => void heard.push(notice));
+    proxy.delay(60);
+    await breakMessages(admin);
+    while (heard.length === 0) await ended(1);
+    await ended(300);
+    await stream.close();
+    await ended(1_500);
+    expect([await listening(admin), heard]).toEqual([[], [{ type: 'gap', open: false }]]);
   });
 
   it('[L2] are not waited for behind a pooler that keeps them back: waiters poll, and are served in order', async () => {
