@@ -11,6 +11,7 @@ import type { EtcdConnection } from './connection.js';
 import { LeaseGone, type Flights, type Landed } from './flight.js';
 import type { HandOvers } from './hand-over.js';
 import { readValue, writeValue } from './lock-value.js';
+import type { OwnKeys } from './own-keys.js';
 import type { Predecessors } from './predecessors.js';
 import type { Preparing } from './preparing.js';
 import type { Reaper } from './reaper.js';
@@ -40,6 +41,7 @@ export interface AcquireHost {
   readonly strays: Strays;
   readonly preparing: Preparing;
   readonly predecessors: Predecessors;
+  readonly ownKeys: OwnKeys;
 }
 
 /** One call of acquire. */
@@ -172,6 +174,7 @@ export class Acquiring {
     if (verdict === 'over') return this.retry(one);
     this.untold ||= one.created !== undefined && !own.held && own.toldMs === undefined;
     own.held = true;
+    this.host.ownKeys.held();
     const untilMs = sentAt.monoMs + claim.ttlMs;
     this.believe(own, own.untilMs === Infinity ? untilMs : Math.max(own.untilMs, untilMs));
     if (verdict === 'unsure') return this.fail(one.index, lock.unsure());

@@ -41,6 +41,10 @@ export interface Own {
   asked: boolean;
   /** It was granted, not only queued. */
   held: boolean;
+  /** It was held some time ago, and is still. */
+  lasts: boolean;
+  /** Ends the watch on its key, where there is one. */
+  unwatch: (() => void) | undefined;
   /** On the monotonic clock, since when a notice says that it holds the lock. */
   toldMs: number | undefined;
   /** On the monotonic clock: nobody believes in it after this. */
@@ -162,6 +166,8 @@ export class Claims {
     this.leaveHome(own);
     own.created = undefined;
     own.held = false;
+    own.lasts = false;
+    own.unwatch?.();
     own.toldMs = undefined;
     own.queue = [];
   }
@@ -235,6 +241,8 @@ function newOwn(named: Pick<Own, 'key' | 'id' | 'session' | 'slot' | 'name' | 'l
     home: undefined,
     asked: false,
     held: false,
+    lasts: false,
+    unwatch: undefined,
     toldMs: undefined,
     untilMs: Infinity,
     flights: 0,

@@ -57,6 +57,11 @@ export class Inbox {
     };
   }
 
+  /** Somebody listens. */
+  get isHeard(): boolean {
+    return this.listeners.size > 0;
+  }
+
   /** Tells a session of this process. */
   deliver(session: string, notice: Notice): void {
     for (const heard of this.listeners.get(session) ?? []) heard(notice);

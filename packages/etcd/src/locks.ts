@@ -32,6 +32,7 @@ import { Inbox } from './inbox.js';
 import { inspectBelow, inspectKeys } from './inspecting.js';
 import { KeepAlive } from './keep-alive.js';
 import { Markers } from './markers.js';
+import { OwnKeys } from './own-keys.js';
 import { Predecessors } from './predecessors.js';
 import { Preparing } from './preparing.js';
 import { Reaper } from './reaper.js';
@@ -99,7 +100,10 @@ class EtcdLocks implements LockBackend {
       message: (message) => handOvers.arrived(message),
       deleted: (name) => markers.deleted(name),
       reopened: () => void markers.verify(),
-      unheard: () => predecessors.close(),
+      unheard: () => {
+        predecessors.close();
+        ownKeys.close();
+      },
     });
     const handOvers = new HandOvers(connection, claims, this.inbox, clock, {
       lookLater: (name) => this.strays.lookLater(name),
@@ -109,6 +113,7 @@ class EtcdLocks implements LockBackend {
     const tell = (session: string, notice: Notice): void => this.inbox.deliver(session, notice);
     const markers = new Markers(connection, sessions, claims, tell);
     const flights = new Flights(connection, clock, sessions, claims, handOvers, markers);
+    const ownKeys = new OwnKeys(stream, clock, claims, (own) => flights.look(own), this.inbox);
     this.tombstones = new Tombstones(connection, clock);
     this.reaper = new Reaper(clock, claims, (own) => flights.take(own));
     const busyLocks = new BusyLocks();
@@ -124,6 +129,7 @@ class EtcdLocks implements LockBackend {
       strays: this.strays,
       preparing: new Preparing(sessions, busyLocks),
       predecessors,
+      ownKeys,
     };
   }
 

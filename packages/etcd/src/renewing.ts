@@ -173,6 +173,7 @@ export class RenewingCall {
 
   private renewed({ own, index, renewal }: Renewing, sentMs: number): void {
     own.held = true;
+    this.host.ownKeys.held();
     own.untilMs = Math.max(own.untilMs, sentMs + renewal.ttlMs);
     this.answers[index] = { status: 'renewed' };
   }

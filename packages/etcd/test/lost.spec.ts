@@ -35,22 +35,34 @@ async function sees(url: string, before: number): Promise<void> {
 }
 
 describe('A lock is told to be lost', () => {
-  it('[L1] [B20] where its key was deleted by hand, at the next renewal, and its waiter has it', async () => {
-    await using stage = new Stage();
-    const { urls } = await server();
-    const [a, b] = [stage.process(urls), stage.process(urls)];
-    const lock = await a.guard.acquire('k', { ttl: '3s' });
-    const waiting = b.guard.acquire('k', { ttl: '3s', wait: '10s' });
-    await until('the ticket stands', async () => (await keysOf(a.client, stage.namespace, 'k')).length === 2);
-    const [name] = await keysOf(a.client, stage.namespace, 'k');
-    await a.client.delete().key(name!);
-    await until('the loss', () => lock.signal.aborted, 3_000);
-    expect(lock.isHeld()).toBe(false);
-    const next = await waiting;
-    expect(next.token).toBeGreaterThan(lock.token);
-    expect(await lock.release()).toBe('lost');
-    expect(next.isHeld()).toBe(true);
-  });
+  it.each([
+    ['as soon as it is held', 0],
+    ['while it is watched', 1_500],
+  ])(
+    '[L1] [B20] within a second where its key alone is deleted by hand, %s, and its waiter has it',
+    async (_, ms) => {
+      await using stage = new Stage();
+      const { urls } = await server();
+      const [a, b] = [stage.process(urls), stage.process(urls)];
+      // The first one subscribes; a renewal is due after twenty seconds.
+      await (await a.guard.acquire('warm')).release();
+      const lock = await a.guard.acquire('k', { ttl: '60s' });
+      const waiting = b.guard.acquire('k', { ttl: '3s', wait: '10s' });
+      await until(
+        'the ticket stands',
+        async () => (await keysOf(a.client, stage.namespace, 'k')).length === 2,
+      );
+      await sleep(ms);
+      const [name] = await keysOf(a.client, stage.namespace, 'k');
+      await a.client.delete().key(name!);
+      await until('the loss', () => lock.signal.aborted, 1_500);
+      expect(lock.isHeld()).toBe(false);
+      const next = await waiting;
+      expect(next.token).toBeGreaterThan(lock.token);
+      expect(await lock.release()).toBe('lost');
+      expect(next.isHeld()).toBe(true);
+    },
+  );
 
   it('[L1] [B19] [B21] at once where its lease is ended, as every other lock under it is; new ones get a new lease', async () => {
     await using stage = new Stage();
@@ -147,6 +159,20 @@ describe('A lock is told to be lost', () => {
     await locks.close();
     await sleep(200);
     expect(lost).toEqual([]);
+  });
+
+  it('[B20] never where it was given back, or is held by the next claim of its process under the same name', async () => {
+    await using stage = new Stage();
+    const { guard } = stage.process((await server()).urls);
+    const lost = lossesOf(guard);
+    for (let n = 0; n < 3; n += 1) {
+      const lock = await guard.acquire('k', { ttl: '60s' });
+      await sleep(900);
+      expect(await lock.release()).toBe('released');
+    }
+    await using other = await guard.acquire('k', { ttl: '60s' });
+    await sleep(900);
+    expect([lost, other.isHeld()]).toEqual([[], true]);
   });
 
   it('[S5] [B20] and an extension of it says so at once, although its lease lives, and leaves its successor alone', async () => {
