@@ -10,15 +10,17 @@ type Column = EntityMetadata['columns'][number];
 type Relation = EntityMetadata['relations'][number];
 
 /**
- * Writes the columns of a loaded entity if its row still has the entity's version. One statement, in the transaction of
- * the manager if it has one. Relations are written where this entity has their column; nothing cascades, and no
+ * Writes what was changed of a loaded entity if its row still has the entity's version. A read of the row says what was
+ * changed, and one statement writes that, in the transaction of the manager if it has one. The version is raised also
+ * where nothing was changed. Relations are written where this entity has their column; nothing cascades, and no
  * listener or subscriber is called. Where a relation and a property of yours share a column, the one that was changed
- * is written, as `save()` does it; where they disagree and the relation is `null`, a read of the row says which it was.
+ * is written, as `save()` does it.
  *
  * @returns `true`: written, and the entity has its new version. `false`: somebody was faster, or the row is gone; the
  * entity is as it was: load it again.
  * @throws GuardError `invalid-argument`: not an entity of this manager with a primary key and a numeric
- * `@VersionColumn`, or one that was never loaded; `unavailable`: the driver does not say how many rows it changed.
+ * `@VersionColumn`, or one that was never loaded, or one of a tree with its parent (only `save()` keeps the paths of a
+ * tree); `unavailable`: the driver does not say how many rows it changed.
  */
 export async function compareAndSave(manager: EntityManager, entity: ObjectLiteral): Promise<boolean> {
   const { dataSource, metadata } = knownTo(manager, entity);
@@ -34,6 +36,7 @@ export async function compareAndSave(manager: EntityManager, entity: ObjectLiter
       'must have been loaded: it has no version that is a whole number, or no primary key',
     );
   }
+  refuseParents(entity, metadata);
   const row = { ...metadata.getEntityIdMap(entity), ...versionColumn.createValueMap(version) };
   const { affected } = await manager
     .createQueryBuilder()
@@ -64,6 +67,20 @@ function knownTo(
     throw invalidArgument('entity', entity, "must be an instance of an entity of the manager's data source");
   }
   return { dataSource, metadata: dataSource.getMetadata(target) };
+}
+
+/** Where a tree keeps paths, more than one row is written when a parent changes, and not always by a version. */
+function refuseParents(
+  entity: ObjectLiteral,
+  { name, treeType, treeParentRelation: parent }: EntityMetadata,
+): void {
+  if (treeType === undefined || treeType === 'adjacency-list') return;
+  if (parent?.getEntityValue(entity) === undefined) return;
+  throw invalidArgument(
+    'entity',
+    name,
+    'must be loaded without its parent: only save() keeps the paths of a tree',
+  );
 }
 
 /** TypeORM takes a part of a key for the whole, and no key for one that no row has. */
@@ -109,10 +126,16 @@ async function changesOf(
   read: Read,
 ): Promise<ObjectLiteral> {
   const values: ObjectLiteral = {};
-  for (const column of metadata.columns) {
-    if (!isWritten(column)) continue;
+  const columns = metadata.columns.filter(
+    (column) => isWritten(column) && column.getEntityValue(entity) !== undefined,
+  );
+  const shared = metadata.relationsWithJoinColumns.flatMap(({ joinColumns }) => joinColumns);
+  const there = await read([...columns, ...shared.filter(({ isVirtual }) => !isVirtual)]);
+  for (const column of columns) {
     const value: unknown = column.getEntityValue(entity);
-    if (value !== undefined) merge(values, column.createValueMap(value));
+    // What a program reads may be less than what is stored: a date without its microseconds, a number of JSON.
+    const isChanged = there === undefined || !isSame(value, column.getEntityValue(there));
+    if (isChanged) merge(values, column.createValueMap(value));
   }
   for (const relation of metadata.relationsWithJoinColumns) {
     const related = relation.getEntityValue(entity) as unknown;
@@ -123,26 +146,26 @@ async function changesOf(
       const id: unknown = isEntity(related) ? relation.getRelationIdMap(related) : related;
       if (id !== undefined) merge(values, relation.createValueMap(id) as ObjectLiteral);
     } else if (!isEntity(related)) {
-      merge(values, await unrelated(entity, relation, related, read));
+      merge(values, unrelated(entity, relation, related, there));
     }
   }
   return values;
 }
 
 /** The values of a relation's columns that are properties too, where it names no entity: it is `null`, or a key. */
-async function unrelated(
+function unrelated(
   entity: ObjectLiteral,
   { joinColumns }: Relation,
   related: unknown,
-  read: Read,
-): Promise<ObjectLiteral> {
+  stored: ObjectLiteral | undefined,
+): ObjectLiteral {
   const values: ObjectLiteral = {};
   const columns = joinColumns.filter(isWritten);
   const disagree = columns.some((column) => {
     const own: unknown = column.getEntityValue(entity);
     return own !== undefined && !isSame(own, related);
   });
-  const there = disagree ? await read(joinColumns) : undefined;
+  const there = disagree ? stored : undefined;
   const before = joinColumns.map((column): unknown => there && column.getEntityValue(there));
   // A relation of which the row has a part only is none, and stays so.
   if (related === null && there !== undefined && before.includes(null)) return values;

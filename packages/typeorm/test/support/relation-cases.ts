@@ -28,6 +28,22 @@ class Branch {
   number!: number;
 }
 
+/** What a program reads of it is less than what is stored. */
+class Paper {
+  id!: number;
+  pages!: number;
+  detail!: object;
+  version!: number;
+}
+
+/** A tree that keeps paths. */
+class Folder {
+  id!: number;
+  name!: string;
+  parent?: Folder | null;
+  version!: number;
+}
+
 const id = { type: Number, primary: true } as const;
 const version = { type: Number, version: true } as const;
 
@@ -48,9 +64,21 @@ export const relationEntities = [
     ...{ name: 'Transfer', target: Transfer, tableName: 'transfer', columns: { id, version } },
     relations: { branch: { type: 'many-to-one', target: 'Branch', nullable: true } },
   }),
+  new EntitySchema<Paper>({
+    ...{ name: 'Paper', target: Paper, tableName: 'paper' },
+    columns: { id, version, pages: { type: Number }, detail: { type: 'simple-json' } },
+  }),
+  new EntitySchema<Folder & { children: Folder[] }>({
+    ...{ name: 'Folder', target: Folder, tableName: 'folder', trees: [{ type: 'materialized-path' }] },
+    columns: { id, version, name: { type: String } },
+    relations: {
+      parent: { type: 'many-to-one', target: 'Folder', treeParent: true, inverseSide: 'children' },
+      children: { type: 'one-to-many', target: 'Folder', treeChildren: true, inverseSide: 'parent' },
+    },
+  }),
 ];
 
-type Save = (manager: EntityManager, entity: Payment | Transfer) => Promise<unknown>;
+type Save = (manager: EntityManager, entity: Payment | Transfer | Paper) => Promise<unknown>;
 const both: readonly Save[] = [(manager, entity) => manager.save(entity), compareAndSave];
 const payee = (n: number): Payee => Object.assign(new Payee(), { id: n });
 const branch = (number: number): Branch => Object.assign(new Branch(), { bank: 7, number });
@@ -102,6 +130,37 @@ export function describeRelations(database: string, dataSourceOf: () => DataSour
         await save(manager, Object.assign((await load())!, { branch: after }));
         expect((await load())!.branch).toEqual(after);
       }
+    });
+
+    it('[V21] are not all that is left as it is: a column that nobody changed is not written', async () => {
+      const { manager } = dataSourceOf();
+      const stored = '{"large":12345678901234567890}';
+      for (const save of both) {
+        await manager.clear(Paper);
+        await manager.save(Object.assign(new Paper(), { id: 1, pages: 1, detail: {} }));
+        await manager.query(`UPDATE paper SET detail = '${stored}'`);
+        const loaded = await manager.findOneByOrFail(Paper, { id: 1 });
+        await save(manager, Object.assign(loaded, { pages: 2 }));
+        expect(await manager.query('SELECT pages, detail FROM paper')).toEqual([
+          { pages: 2, detail: stored },
+        ]);
+        await save(manager, Object.assign(loaded, { detail: { large: 1 } }));
+        expect(await manager.findOneByOrFail(Paper, { id: 1 })).toMatchObject({ detail: { large: 1 } });
+      }
+    });
+
+    it('[V21] are refused where they keep a tree, of which the other columns are written', async () => {
+      const { manager } = dataSourceOf();
+      const [root, other] = [1, 2].map((n) => Object.assign(new Folder(), { id: n, name: 'root' }));
+      const leaf = Object.assign(new Folder(), { id: 3, name: 'leaf', parent: root });
+      await manager.save([root, other]);
+      await manager.save(leaf);
+      const loaded = await manager.findOneByOrFail(Folder, { id: 3 });
+      expect(await compareAndSave(manager, Object.assign(loaded, { name: 'new' }))).toBe(true);
+      const moved = compareAndSave(manager, Object.assign(loaded, { parent: other }));
+      await expect(moved).rejects.toMatchObject({ code: 'invalid-argument' });
+      const there = await manager.findOneOrFail(Folder, { where: { id: 3 }, relations: { parent: true } });
+      expect(there).toMatchObject({ name: 'new', parent: { id: 1 } });
     });
 
     it('[V21] are not written over a version that somebody else wrote', async () => {

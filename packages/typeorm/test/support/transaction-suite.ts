@@ -229,6 +229,31 @@ function describeCompleteRun(database: string, stage: TransactionStage): void {
       expect(await ledger()).toEqual(['settled']);
     });
 
+    it.each(['throws', 'returns'])(
+      '[S7] leaves a run completed whose work %s while its transaction is still to commit',
+      async (how) => {
+        const guard = locked();
+        let ended: Promise<unknown> | undefined;
+        const call = guard.run('settle', { key: 'k' }, async () => {
+          await new Promise<void>((staged, failed) => {
+            ended = dataSource().transaction(async (manager) => {
+              await settle(manager);
+              await completeRun(manager, 7);
+              staged();
+              await new Promise((resolve) => setTimeout(resolve, 400));
+            });
+            ended.catch(failed);
+          });
+          if (how === 'throws') throw new Error('the connection broke');
+          return 7;
+        });
+        expect(await call).toMatchObject({ status: 'completed', value: 7 });
+        await ended;
+        expect((await guard.runs.get('settle', 'k'))?.run.state).toBe('completed');
+        expect(await ledger()).toEqual(['settled']);
+      },
+    );
+
     it('leaves a run failed whose work swallows the rollback and returns', async () => {
       const guard = locked();
       const call = guard.run('settle', { key: 'k' }, async () => {

@@ -50,15 +50,20 @@ export async function finishAttempt(
 
 /** Where the application's transaction was to write the completion: reads back whether it was committed. */
 async function settleStaged(host: RunHost, run: ActiveRun, end: WorkEnd): Promise<WorkEnd | Finish> {
-  if (run.staged.size === 0) return end;
-  const events = await host.book.events(run.stored.run, limitsOf(host, run));
-  if (events.some((event) => run.staged.has(event.writeId))) {
-    const stored = (await host.book.get(run.stored.run, limitsOf(host, run))) ?? run.stored;
-    return done(host, run, stored, end.end === 'returned' ? end.value : valueOf(run, stored));
-  }
-  if (end.end === 'threw') return end;
+  const finish = await committed(host, run, end);
+  if (finish !== undefined) return finish;
+  if (run.staged.size === 0 || end.end === 'threw') return end;
   const message = `run ${run.key}: the transaction that was to complete it was not committed`;
   return { end: 'threw', error: new GuardError('aborted', message, { key: run.key }) };
+}
+
+/** What the application's transaction came to, where it was committed. */
+async function committed(host: RunHost, run: ActiveRun, end: WorkEnd): Promise<Finish | undefined> {
+  if (run.staged.size === 0) return undefined;
+  const events = await host.book.events(run.stored.run, limitsOf(host, run));
+  if (!events.some((event) => run.staged.has(event.writeId))) return undefined;
+  const stored = (await host.book.get(run.stored.run, limitsOf(host, run))) ?? run.stored;
+  return done(host, run, stored, end.end === 'returned' ? end.value : valueOf(run, stored));
 }
 
 async function completed(host: RunHost, run: ActiveRun, value: unknown): Promise<Finish> {
@@ -67,7 +72,7 @@ async function completed(host: RunHost, run: ActiveRun, value: unknown): Promise
   const { node } = run.by;
   const wish = (): RunMove => ({ type: 'complete', token: run.mark, node, late: !mayAct(run), ...kept });
   const moved = await host.book.move(run.stored, wish, limitsOf(host, run));
-  if (moved.status !== 'moved') return refused(host, run, moved);
+  if (moved.status !== 'moved') return refused(host, run, moved, { end: 'returned', value });
   return done(host, run, moved.stored, value);
 }
 
@@ -83,7 +88,7 @@ async function rejected(host: RunHost, run: ActiveRun, thrown: unknown, terms: F
   // Only a completion may be written without the lock.
   const limits = { ...limitsOf(host, run), goOn: () => !host.shutdown.graceOver && mayAct(run) };
   const moved = await host.book.move(run.stored, wish, limits);
-  if (moved.status !== 'moved') return refused(host, run, moved, error);
+  if (moved.status !== 'moved') return refused(host, run, moved, { end: 'threw', error });
   run.stored = moved.stored;
   tellEnd(host, moved.stored.run, error);
   const { run: next } = moved.stored;
@@ -114,18 +119,23 @@ function judged(
   return { error, wish: { ...failed, retryAtMs: host.time.estimate() + pauseMs } };
 }
 
-/** Somebody else moved the record: this outcome is not recorded, and whoever produced it is told so (S7). */
-function refused(
+/**
+ * Somebody else moved the record: this outcome is not recorded, and whoever produced it is told so (S7). Unless it was
+ * the application's own transaction, whose commit came after it was looked for.
+ */
+async function refused(
   host: RunHost,
   run: ActiveRun,
   moved: Exclude<Moved, { status: 'moved' }>,
-  cause?: unknown,
-): Finish {
+  end: WorkEnd,
+): Promise<Finish> {
+  const finish = await committed(host, run, end);
+  if (finish !== undefined) return finish;
   const reason = moved.status === 'refused' ? moved.why : 'moved by somebody else';
   const stored = moved.stored ?? run.stored;
   emit(host, 'run-refused', { run: stored.run, reason });
   const message = `run ${run.key} of ${run.task} was moved on (${stored.run.state}): this outcome is not recorded`;
-  const details = { key: run.key, ...(cause === undefined ? {} : { cause }) };
+  const details = { key: run.key, ...(end.end === 'threw' ? { cause: end.error } : {}) };
   return { done: 'over', error: new GuardError('stale-token', message, details), stored };
 }
 
