@@ -96,7 +96,7 @@ export function decode({ key: entry, value, version }: StoredEntry, { task, key 
   try {
     const { run, slotId, events, older, pruned = false } = JSON.parse(value) as Partial<Kept>;
     const isRun = typeof run?.state === 'string' && run.task !== undefined && run.key !== undefined;
-    if (isRun && slotId !== undefined && Array.isArray(events) && Array.isArray(older)) {
+    if (isRun && slotId !== undefined && events !== undefined && older !== undefined) {
       return { run, version, history: { slotId, events, older }, pruned };
     }
   } catch (error) {
