@@ -4,6 +4,7 @@
  * because a write in doubt is settled by finding it there.
  */
 import type { RunEvent, RunRecord, StoredRun } from '../machine/run-record.js';
+import type { RunRef } from '../port/run-store.js';
 import { MAX_VALUE_BYTES, type StoredEntry } from '../port/state-store.js';
 import { GuardError, show } from '../value/error.js';
 import type { Slot } from './keys.js';
