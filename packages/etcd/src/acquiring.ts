@@ -120,7 +120,7 @@ export class Acquiring {
   /** A key that stands under a lease that is over is gone soon: it is taken away, and the claim asks as a new one. */
   private async leaveOver(asking: readonly Asking[]): Promise<void> {
     const { flights } = this.host;
-    await Promise.all(asking.map(({ own }) => flights.take(own)));
+    await flights.take(asking.map(({ own }) => own));
   }
 
   /** Nothing more is asked for a claim that is over: nobody would give back what that makes. */

@@ -184,6 +184,12 @@ export class Claims {
     if (slots?.size === 0) this.byKey.delete(own.key);
   }
 
+  /** Nobody asks for the claim any more. */
+  forgetById(id: string): void {
+    const own = this.byId.get(id);
+    if (own !== undefined) this.forget(own);
+  }
+
   /** Nothing has this name any more that no claim knows. */
   free(name: Buffer): void {
     const { key, owner } = this.names.parseClaim(name);

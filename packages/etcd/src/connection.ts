@@ -64,7 +64,8 @@ export class EtcdConnection {
     private readonly sendingMs: number,
   ) {
     const given = client as Partial<EtcdClient> | null | undefined;
-    if (typeof given?.kv?.txn !== 'function' || !Buffer.isBuffer(given.prefix)) {
+    const calls = [given?.kv?.txn, given?.leaseClient?.leaseGrant, given?.watchClient?.watch];
+    if (calls.some((call) => typeof call !== 'function') || !Buffer.isBuffer(given?.prefix)) {
       throw invalidArgument('client', client, 'must be an Etcd3 of the library etcd3, or a namespace of one');
     }
     this.names = new Names(client.prefix);

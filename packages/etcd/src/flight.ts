@@ -103,20 +103,31 @@ export class Flights {
   }
 
   /**
-   * Takes the key of a claim away that nobody holds, and tells who holds the lock then. `false`: it stands, because
-   * something was written to it meanwhile, or only now its revision is known.
+   * Takes the keys of claims away that nobody holds, each of another lock, and tells who holds the locks then. `false`:
+   * it stands, because something was written to it meanwhile, or only now its revision is known.
    */
-  async take(own: Own): Promise<boolean> {
-    const { created, modified, seen, home } = own;
-    if (created === undefined) return this.look(own);
-    const step = clear(own.lock, own.name, { created, modified });
-    const { response } = await this.connection.txn(step);
-    const revision = BigInt(response.header.revision);
+  async take(some: readonly Own[]): Promise<readonly boolean[]> {
+    const known = some.flatMap((own) =>
+      own.created === undefined ? [] : [{ ...own, own, created: own.created }],
+    );
+    const steps = known.map(({ lock, name, created, modified }) => clear(lock, name, { created, modified }));
+    const gone = new Map<Own, boolean>();
+    if (steps.length > 0) {
+      const { response } = await this.connection.txn(together(steps));
+      const answers = apart(response, steps.length);
+      const revision = BigInt(response.header.revision);
+      known.forEach((before, n) => gone.set(before.own, this.taken(before, answers[n]!, revision)));
+    }
+    return Promise.all(some.map((own) => gone.get(own) ?? this.look(own)));
+  }
+
+  private taken(before: Taking, { succeeded, responses }: Answer, revision: bigint): boolean {
+    const { own, created, seen, home } = before;
     if (isOvertaken(own, seen, revision)) return false;
     own.seen = revision;
-    if (!response.succeeded) return !this.claims.found(own, found(response.responses[0])[0]);
+    if (!succeeded) return !this.claims.found(own, found(responses[0])[0]);
     this.claims.lose(own);
-    this.handOvers.passedOn(own.key, created, found(response.responses[1]), home?.lease);
+    this.handOvers.passedOn(own.key, created, found(responses[1]), home?.lease);
     return true;
   }
 
@@ -129,6 +140,12 @@ export class Flights {
     own.seen = revision;
     return !this.claims.found(own, kvs[0]);
   }
+}
+
+/** A claim whose key is being taken away, and what was known of that when it was asked for. */
+interface Taking extends Pick<Own, 'seen' | 'home'> {
+  readonly own: Own;
+  readonly created: bigint;
 }
 
 /** Sessions of which the last keep-alive is too old for what is asked, each with the shortest ttl of that. */

@@ -44,17 +44,21 @@ export class Inbox {
   ) {}
 
   async subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
-    await this.opened();
     const heard = (notice: Notice): void => onNotice(notice);
     const ofSession = this.listeners.get(session) ?? new Set();
     this.listeners.set(session, ofSession.add(heard));
-    return {
-      close: async () => {
-        ofSession.delete(heard);
-        if (ofSession.size === 0 && this.listeners.get(session) === ofSession) this.listeners.delete(session);
-        if (this.listeners.size === 0) this.close();
-      },
+    const leave = (): void => {
+      ofSession.delete(heard);
+      if (ofSession.size === 0 && this.listeners.get(session) === ofSession) this.listeners.delete(session);
+      if (this.listeners.size === 0) this.close();
     };
+    try {
+      await this.opened();
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return { close: async () => leave() };
   }
 
   /** Somebody listens. */

@@ -81,6 +81,7 @@ class EtcdLocks implements LockBackend {
   };
   private readonly beats: KeepAlive;
   private readonly inbox: Inbox;
+  private readonly stream: WatchStream;
   private readonly tombstones: Tombstones;
   private readonly reaper: Reaper;
   private readonly strays: Strays;
@@ -95,6 +96,7 @@ class EtcdLocks implements LockBackend {
     const claims = new Claims(connection.names, sessions, systemRandom.id());
     const { names } = connection;
     const stream = new WatchStream(connection, clock);
+    this.stream = stream;
     const predecessors = new Predecessors(stream, names, claims.process, () => this.inbox.wake());
     this.inbox = new Inbox(stream, names, claims.process, {
       message: (message) => handOvers.arrived(message),
@@ -115,7 +117,7 @@ class EtcdLocks implements LockBackend {
     const flights = new Flights(connection, clock, sessions, claims, handOvers, markers);
     const ownKeys = new OwnKeys(stream, clock, claims, (own) => flights.look(own), this.inbox);
     this.tombstones = new Tombstones(connection, clock);
-    this.reaper = new Reaper(clock, claims, (own) => flights.take(own));
+    this.reaper = new Reaper(clock, claims, (some) => flights.take(some));
     const busyLocks = new BusyLocks();
     this.host = {
       connection,
@@ -133,8 +135,13 @@ class EtcdLocks implements LockBackend {
     };
   }
 
-  acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    return this.closed ? this.refusal() : new Acquiring(this.host).run(claims);
+  async acquire(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    if (this.closed) return this.refusal();
+    const answers = await new Acquiring(this.host).run(claims);
+    if (!this.closed) return answers;
+    // Nobody keeps alive what was granted while it was being closed: its lease is given back.
+    for (const { id } of claims) this.host.claims.forgetById(id);
+    return this.refusal();
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewAnswer[]> {
@@ -151,6 +158,7 @@ class EtcdLocks implements LockBackend {
   }
 
   subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
+    if (this.closed) return this.refusal();
     return this.inbox.subscribe(session, onNotice);
   }
 
@@ -166,6 +174,7 @@ class EtcdLocks implements LockBackend {
     this.beats.close();
     this.reaper.close();
     this.strays.close();
+    this.stream.close();
     await this.host.sessions.close();
   }
 }

@@ -6,6 +6,7 @@ import type { Renewal, RenewAnswer } from '@guard/core';
 import type { IKeyValue } from 'etcd3';
 import type { AcquireHost } from './acquiring.js';
 import { isOvertaken, type Own } from './claims.js';
+import { isOutOfSpace } from './connection.js';
 import { LeaseGone, type Need } from './flight.js';
 import { writeValue } from './lock-value.js';
 import type { Session } from './sessions.js';
@@ -161,7 +162,8 @@ export class RenewingCall {
         else this.answers[index] = { status: 'failed', cause: to.unsure() };
       }
     } catch (cause) {
-      if (!(cause instanceof LeaseGone)) {
+      // Without space it was refused, and the lock stays where it is.
+      if (!(cause instanceof LeaseGone) && !isOutOfSpace(cause)) {
         for (const { own, to } of some) {
           own.unanswered = true;
           claims.doubt(own, [to], true);

@@ -5,7 +5,7 @@
  * A keep-alive does not pass the leader's quorum, so a leader that was voted out may still answer it. It counts only
  * where an operation of the same flight, which did pass the quorum, was answered in the same term.
  */
-import type { Clock, Instant } from '@guard/core';
+import { GuardError, type Clock, type Instant } from '@guard/core';
 import type { EtcdConnection } from './connection.js';
 import type { KeepAlive } from './keep-alive.js';
 
@@ -73,6 +73,7 @@ export class Sessions {
   /** By their seconds, those of `current` that were granted. */
   private readonly granted = new Map<number, Session>();
   private readonly all = new Map<string, Session>();
+  private closed = false;
 
   constructor(
     private readonly connection: EtcdConnection,
@@ -92,8 +93,13 @@ export class Sessions {
     return this.current.has(seconds) && !this.granted.has(seconds);
   }
 
-  /** The session for new claims of this ttl; a new one where there is none that is well. */
+  /**
+   * The session for new claims of this ttl; a new one where there is none that is well.
+   *
+   * @throws GuardError `closed`.
+   */
   async take(ttlMs: number): Promise<Session> {
+    if (this.closed) throw new GuardError('closed', 'the locks were closed');
     const seconds = secondsOf(ttlMs);
     const current = await this.current.get(seconds)?.catch(() => undefined);
     if (current !== undefined && this.isWell(current)) return current;
@@ -181,11 +187,14 @@ export class Sessions {
     this.settle(session);
   }
 
-  /** Gives every lease back under which nothing stands any more. */
+  /** Gives every lease back under which nothing stands, and each other one once nothing stands under it any more. */
   async close(): Promise<void> {
+    this.closed = true;
     this.current.clear();
     this.granted.clear();
-    const idle = [...this.all.values()].filter(({ claims }) => claims.size === 0);
+    const sessions = [...this.all.values()];
+    for (const session of sessions) session.open = false;
+    const idle = sessions.filter(({ claims }) => claims.size === 0);
     await Promise.all(idle.map((session) => this.revoke(session)));
   }
 
@@ -197,6 +206,7 @@ export class Sessions {
     const sentAt = this.clock.now();
     const { ID, TTL } = await this.connection.grant(seconds);
     const session = new Session(ID, Math.max(seconds, Number(TTL)) * 1_000, sentAt);
+    session.open = !this.closed;
     this.all.set(ID, session);
     return session;
   }

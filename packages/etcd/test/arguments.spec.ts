@@ -8,6 +8,12 @@ afterAll(() => client.close());
 
 it.each([
   ['an object', {}, undefined, /client must be an Etcd3/],
+  [
+    'a client without leases and watches',
+    { kv: { txn: () => undefined }, prefix: Buffer.from('') },
+    undefined,
+    /client must be an Etcd3/,
+  ],
   ['nothing', undefined, undefined, /client must be an Etcd3.*undefined/],
   ['null for a client', null, undefined, /client must be an Etcd3.*null/],
   ['null for the options', client, null, /must be an object, got null/],

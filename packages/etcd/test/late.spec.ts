@@ -236,6 +236,33 @@ describe('A key that nobody renews', () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
+  it('[C3] [L3] is taken away with others in few requests, and asked for ever more rarely while nothing gets through', async () => {
+    await using stage = new Stage();
+    const { urls } = await server();
+    const { prefix, leaseClient, watchClient, kv } = stage.client(urls);
+    let down = false;
+    let asked = 0;
+    const txn: EtcdClient['kv']['txn'] = (...call) => {
+      asked += 1;
+      return down ? Promise.reject(new Error('no way')) : kv.txn(...call);
+    };
+    const range = kv.range.bind(kv);
+    const locks = etcdLocks({ prefix, leaseClient, watchClient, kv: { range, txn } as EtcdClient['kv'] });
+    stage.ends(() => locks.close());
+    const claims = Array.from({ length: 60 }, (_, n) => claimOf(stage, `r${n}`, { ttlMs: 2_000 }));
+    for (const some of [claims.slice(0, 30), claims.slice(30)]) await locks.acquire(some);
+    [down, asked] = [true, 0];
+    await sleep(6_000);
+    // Two batches, and one by one after 500 ms, 1 s and 2 s.
+    expect(asked).toBeGreaterThan(2);
+    expect(asked).toBeLessThan(8);
+    [down, asked] = [false, 0];
+    const admin = stage.client(urls);
+    const left = (): Promise<string[]> => admin.getAll().prefix(`guard/l/${stage.namespace}/`).keys();
+    await until('they are gone', async () => (await left()).length === 0, 8_000);
+    expect(asked).toBeLessThan(6);
+  });
+
   it('[L3] nor is one of which its process knows no claim', async () => {
     await using stage = new Stage();
     const { late, admin } = await places(stage);

@@ -59,6 +59,21 @@ describe('A server without space', () => {
     expect((await guard.acquire('new', { wait: '20s' })).isHeld()).toBe(true);
   });
 
+  it('[S5] [B29] refuses to extend a lock, which stays held for as long as it was to be', async () => {
+    await using stage = new Stage();
+    await using group = await startEtcd({ onDisk: false, args: SMALL });
+    const { guard } = stage.process(group.urls, unbroken);
+    const filler = stage.client(group.urls, unbroken);
+    // The lease that it would move to is there.
+    await guard.acquire('long', { ttl: '60s' });
+    const lock = await guard.acquire('held', { ttl: '3s' });
+    expect(String(await fill(filler))).toMatch(/space exceeded/);
+    expect((await failureOf(lock.extend('60s'))).code).toBe('unavailable');
+    await sleep(4_000);
+    expect(lock.isHeld()).toBe(true);
+    expect(await lock.release()).toBe('released');
+  });
+
   it('[L2] [B29] takes back a lock whose releaser knows who is next, and leaves its other locks alone', async () => {
     await using stage = new Stage();
     await using group = await startEtcd({ onDisk: false, args: SMALL });
