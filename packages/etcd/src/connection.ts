@@ -64,8 +64,12 @@ export class EtcdConnection {
     private readonly sendingMs: number,
   ) {
     const given = client as Partial<EtcdClient> | null | undefined;
-    const calls = [given?.kv?.txn, given?.leaseClient?.leaseGrant, given?.watchClient?.watch];
-    if (calls.some((call) => typeof call !== 'function') || !Buffer.isBuffer(given?.prefix)) {
+    const isOne =
+      typeof given?.kv?.txn === 'function' &&
+      typeof given.leaseClient?.leaseGrant === 'function' &&
+      typeof given.watchClient?.watch === 'function' &&
+      Buffer.isBuffer(given.prefix);
+    if (!isOne) {
       throw invalidArgument('client', client, 'must be an Etcd3 of the library etcd3, or a namespace of one');
     }
     this.names = new Names(client.prefix);

@@ -118,7 +118,7 @@ export class Flights {
       const revision = BigInt(response.header.revision);
       known.forEach((before, n) => gone.set(before.own, this.taken(before, answers[n]!, revision)));
     }
-    return Promise.all(some.map((own) => gone.get(own) ?? this.look(own)));
+    return Promise.all(some.map(async (own) => gone.get(own) ?? this.look(own)));
   }
 
   private taken(before: Taking, { succeeded, responses }: Answer, revision: bigint): boolean {

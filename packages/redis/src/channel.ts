@@ -19,7 +19,7 @@ export interface LineTerms {
 export interface Line {
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  /** Any answer will do, a refusal as well. */
+  /** A sign that messages come in. Any answer will do, a refusal as well. */
   ping(): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -31,8 +31,8 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 /** A server that hangs takes a connection and says nothing. */
 const ANSWER_WITHIN_MS = 5_000;
-/** A wire that was cut looks like a quiet time, so after each of these a connection that said nothing is asked. */
-const SILENCE_MS = 5_000;
+/** A wire that was cut looks like a quiet time, so a connection is asked for a sign of life that often. */
+const ASK_EVERY_MS = 5_000;
 
 /** Somebody who listens to a channel. */
 interface Listener {
@@ -56,7 +56,6 @@ export class Messages {
   private line: Line | undefined;
   private opening: { readonly line: Promise<Line>; giveUp(): void } | undefined;
   private openedAtMs = 0;
-  private heardAtMs = 0;
   private failures = 0;
   private pause: Timer | undefined;
 
@@ -158,7 +157,6 @@ export class Messages {
     const opened = this.openLine({
       signal,
       onMessage: (name, message) => {
-        this.heardAtMs = nowMs();
         for (const { onMessage } of this.channels.get(name)?.listeners ?? []) onMessage(message);
       },
       onBroken: () => {
@@ -183,12 +181,11 @@ export class Messages {
   private listenFor(line: Line): void {
     const ask = async (): Promise<void> => {
       if (this.line !== line) return;
-      const isQuiet = nowMs() - this.heardAtMs >= SILENCE_MS;
       // One that is too late breaks there.
-      if (isQuiet) await this.answered(line, line.ping()).catch(() => undefined);
+      await this.answered(line, line.ping()).catch(() => undefined);
       this.listenFor(line);
     };
-    systemClock.setTimer(() => void ask(), SILENCE_MS, { ref: false });
+    systemClock.setTimer(() => void ask(), ASK_EVERY_MS, { ref: false });
   }
 
   private leave(channel: Subscribed, listener: Listener): void {

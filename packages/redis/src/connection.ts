@@ -131,12 +131,21 @@ export function checkConnectionOptions(of: string, options: RedisConnectionOptio
 function addressOf(seed: Seed): string {
   if (typeof seed === 'number') return `localhost:${seed}`;
   if (typeof seed === 'string') {
-    const { hostname, port } = new URL(seed.includes('://') ? seed : `redis://${seed}`);
+    const { hostname, port } = urlOf(seed.includes('://') ? seed : `redis://${seed}`);
     return `${hostname}:${port || DEFAULT_PORT}`;
   }
   if (seed.url !== undefined) return addressOf(seed.url);
   const { host = 'localhost', port = DEFAULT_PORT } = seed.socket ?? seed;
   return `${host}:${port}`;
+}
+
+/** What is wrong with an address is not told by repeating it: it may hold a password. */
+function urlOf(text: string): URL {
+  try {
+    return new URL(text);
+  } catch {
+    throw new GuardError('invalid-argument', 'the client begins with an address that is no URL');
+  }
 }
 
 /** Whether a server says that it does not know a script: after a restart, a flush, a fail-over. */

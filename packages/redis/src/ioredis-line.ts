@@ -1,6 +1,7 @@
 /** One connection of Guard's own for messages, beside an ioredis client or cluster. */
 import { systemClock, systemRandom } from '@guard/core';
 import type { Line, LineTerms } from './channel.js';
+import { Echoes, type Say } from './echoes.js';
 
 interface Duplicable {
   duplicate(overrides: object): Subscriber;
@@ -26,7 +27,7 @@ interface Subscriber extends Connecting {
 
 interface Cluster {
   readonly isCluster?: boolean;
-  nodes?(role: 'all'): readonly unknown[];
+  nodes?(role: 'all' | 'master'): readonly unknown[];
 }
 
 /**
@@ -43,6 +44,7 @@ const LINE_SETTINGS = {
   reconnectOnError: null,
   sentinelRetryStrategy: () => null,
   failoverDetector: false,
+  disconnectTimeout: 100,
   commandTimeout: undefined,
   socketTimeout: undefined,
 };
@@ -58,13 +60,17 @@ export async function openLine(
   const subscriber = anyNode(client).duplicate(LINE_SETTINGS);
   // What is wrong is told by the rejections below, and by the end of the connection.
   subscriber.on('error', () => undefined);
-  subscriber.on('message', onMessage);
+  const echoes = client.isCluster === true ? new Echoes() : undefined;
+  subscriber.on('message', (channel: string, message: string) => {
+    if (echoes?.heard(channel, message) !== true) onMessage(channel, message);
+  });
   keepsNothingAlive(subscriber);
   keepSentinelsShort(subscriber, signal);
   const giveUp = (): void => end(subscriber);
   signal.addEventListener('abort', giveUp);
   try {
     await subscriber.connect();
+    if (echoes !== undefined) await subscriber.subscribe(echoes.channel);
   } catch (error) {
     end(subscriber);
     throw error;
@@ -79,7 +85,7 @@ export async function openLine(
   return {
     subscribe: (channel) => subscriber.subscribe(channel),
     unsubscribe: (channel) => subscriber.unsubscribe(channel),
-    ping: () => subscriber.ping(),
+    ping: () => Promise.all([subscriber.ping(), echoes?.ask(mastersOf(client))]),
     close: async () => {
       open = false;
       end(subscriber);
@@ -116,6 +122,11 @@ function end(client: Connecting, disconnect = () => client.disconnect()): void {
   if (client.status === 'end') return;
   disconnect();
   client.stream?.destroy?.();
+}
+
+function mastersOf(client: Cluster): Say[] {
+  const masters = (client.nodes?.('master') ?? []) as readonly { readonly publish: Say }[];
+  return masters.map((master) => (channel, text) => master.publish(channel, text));
 }
 
 /** Messages reach every member of a cluster, so any one will do: another one each time, as one may be gone. */

@@ -68,6 +68,8 @@ const MAX_BATCH = 64;
 /** A script of so many renewals takes the server some two milliseconds. */
 const MAX_RENEW = 256;
 const DEFAULT_ACKS_MS = 500;
+const MAX_ACKS_MS = 60_000;
+const MAX_REPLICAS = 1_000;
 
 /**
  * A lock backend on Redis.
@@ -85,10 +87,13 @@ function checkedAcks(acks: RedisAcks | undefined): Acks | undefined {
   if (acks === undefined) return undefined;
   checkOptions('acks', acks, ['replicas', 'timeoutMs']);
   const { replicas, timeoutMs = DEFAULT_ACKS_MS } = acks;
-  if (!Number.isSafeInteger(replicas) || replicas < 1) {
-    throw invalidArgument('acks.replicas', replicas, 'must be a whole number from 1 on');
+  if (!Number.isSafeInteger(replicas) || replicas < 1 || replicas > MAX_REPLICAS) {
+    throw invalidArgument('acks.replicas', replicas, `must be a whole number from 1 to ${MAX_REPLICAS}`);
   }
-  return { replicas, timeoutMs: parseDuration('acks.timeoutMs', timeoutMs) };
+  const waitMs = parseDuration('acks.timeoutMs', timeoutMs);
+  // Whatever else is on the connection waits as long.
+  if (waitMs > MAX_ACKS_MS) throw invalidArgument('acks.timeoutMs', timeoutMs, 'must be at most a minute');
+  return { replicas, timeoutMs: waitMs };
 }
 
 class RedisLocks implements LockBackend {

@@ -1,6 +1,7 @@
 /** One connection of Guard's own for messages, beside a node-redis client, cluster or sentinel. */
 import { systemRandom } from '@guard/core';
 import type { Line, LineTerms } from './channel.js';
+import { Echoes, type Say } from './echoes.js';
 
 interface Duplicable {
   duplicate(overrides?: object): Subscriber;
@@ -32,6 +33,10 @@ interface Members {
 /** Opens a connection that ends with its first break. */
 export async function openLine(client: unknown, { onMessage, onBroken, signal }: LineTerms): Promise<Line> {
   const subscriber = await subscriberOf(client as Duplicable & Members);
+  const echoes = (client as Members).masters === undefined ? undefined : new Echoes();
+  const heard: Heard = (message, channel) => {
+    if (echoes?.heard(channel, message) !== true) onMessage(channel, message);
+  };
   let open = false;
   const broken = (): void => {
     if (open) onBroken();
@@ -46,6 +51,7 @@ export async function openLine(client: unknown, { onMessage, onBroken, signal }:
   try {
     if (signal.aborted) throw new Error('the connection was not open in time');
     await subscriber.connect();
+    if (echoes !== undefined) await subscriber.subscribe(echoes.channel, heard);
   } catch (error) {
     await end(subscriber);
     throw error;
@@ -53,16 +59,23 @@ export async function openLine(client: unknown, { onMessage, onBroken, signal }:
     signal.removeEventListener('abort', giveUp);
   }
   open = true;
-  const heard: Heard = (message, channel) => onMessage(channel, message);
   return {
     subscribe: (channel) => subscriber.subscribe(channel, heard),
     unsubscribe: (channel) => subscriber.unsubscribe(channel, heard),
-    ping: () => subscriber.ping(),
+    ping: () => Promise.all([subscriber.ping(), echoes?.ask(mastersOf(client as Members))]),
     close: () => {
       open = false;
       return end(subscriber);
     },
   };
+}
+
+function mastersOf(client: Members): Say[] {
+  const { masters = [], nodeClient } = client;
+  return masters.map((master) => async (channel, text) => {
+    const node = (await nodeClient?.call(client, master)) as { readonly publish: Say } | undefined;
+    return node?.publish(channel, text);
+  });
 }
 
 /** A connection to the same place; in a cluster to any member, since messages reach every one. */

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '@guard/core';
 import { failureOf, until } from '@guard/testing';
+import type { Redis } from 'ioredis6';
 import { startRedisCluster, type RedisCluster, type TestServer } from '@guard/testing/servers';
 import { redisState } from '../src/index.js';
 import { entryName, lockNames } from '../src/names.js';
@@ -242,6 +243,43 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
       );
     },
   );
+
+  it('[L3] a watch whose messages come by a member that is taken out of the cluster hears of everything all the same', async () => {
+    await using stage = new Stage();
+    const [guard, writer] = [await guardOf(stage), await guardOf(stage)];
+    const nodes = cluster.nodes.map((node) => ({ node, admin: stage.admin(node) }));
+    const heard: number[] = [];
+    const other = await guardOf(stage, writer.namespace);
+    const listen = () => other.state.watch<number>('', ({ entry }) => void heard.push(entry?.value ?? -1));
+    const watch = await listen();
+    stage.ends(() => watch.close());
+    const lists = await Promise.all(nodes.map(({ admin }) => admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub')));
+    const found = nodes[lists.findIndex((list) => String(list).trim() !== '')]!;
+    const roleOf = async (admin: Redis) => admin.role();
+    const roles = await Promise.all(nodes.map((one) => roleOf(one.admin)));
+    // Its replica takes its slots over, so that it has none.
+    const isReplica = ([role, , port]: unknown[]) => role === 'slave' && port === found.node.port;
+    const replica = nodes[roles.findIndex(isReplica)];
+    await replica?.admin.call('CLUSTER', 'FAILOVER');
+    await until('it has no slot', async () => (await roleOf(found.admin))[0] === 'slave', 10_000);
+    // Both clients learn by whom they are redirected: from a member that is out they would not.
+    for (const one of [writer, other]) {
+      for (let n = 0; n < 40; n += 1) await one.state.set(`learn${n}`, -1);
+    }
+    const { admin } = found;
+    const id = (await admin.call('CLUSTER', 'MYID')) as string;
+    const rest = nodes.filter((one) => one !== found);
+    await Promise.all(rest.map((one) => one.admin.call('CLUSTER', 'FORGET', id)));
+    await admin.call('CLUSTER', 'RESET', 'SOFT');
+    for (const [key, value] of [
+      ['a', 1],
+      ['b', 2],
+      ['c', 3],
+    ] as const)
+      await writer.state.set(key, value);
+    await until('all of it is told', () => [1, 2, 3].every((value) => heard.includes(value)), 30_000);
+    expect((await guard.acquire('k')).isHeld()).toBe(true);
+  }, 90_000);
 
   it('keeps an entry and the index that lists it in one slot', () => {
     for (const key of ['a', 'b{c}', '}{']) expect(entryName(key)).toMatch(/^guard:\{\d+\}:s:/);

@@ -99,6 +99,25 @@ describe('A server in trouble', () => {
       expect(got.map((lock, index) => lock.token > held[index]!.token)).toEqual(keys.map(() => true));
     });
 
+    it('[B55] [L2] keeps the places of those that wait while the memory is used up for longer than a ticket lasts', async () => {
+      await using stage = new Stage();
+      const holder = stage.guard((await connect(stage, via)).connection);
+      const waiter = stage.guard((await connect(stage, via)).connection, { namespace: holder.namespace });
+      const admin = stage.admin(server);
+      const held = await holder.acquire('k', { ttl: '20s' });
+      const waiting = ['first', 'second'].map((name) =>
+        waiter.withLock('k', { ttl: '1s', wait: '20s' }, () => name),
+      );
+      await until('both wait', async () => (await holder.inspect('k')).waiting === 2);
+      await admin.config('SET', 'maxmemory', '1');
+      stage.ends(() => admin.config('SET', 'maxmemory', '0'));
+      await sleep(3_500);
+      expect((await holder.inspect('k')).waiting).toBe(2);
+      expect(await held.release()).toBe('released');
+      expect(await Promise.all(waiting)).toEqual(['first', 'second']);
+      expect((await failureOf(holder.tryAcquire('new'))).code).toBe('unavailable');
+    });
+
     it('[B55] [S6] says that snapshots fail (MISCONF), and goes on when they succeed', async () => {
       await using stage = new Stage();
       const { connection } = await connect(stage, via);

@@ -20,6 +20,7 @@ import type {
 } from '../port/run-store.js';
 import type { StateStore } from '../port/state-store.js';
 import { systemRandom } from '../runtime/random.js';
+import { invalidArgument } from '../value/error.js';
 import { dueRuns } from './due.js';
 import { listedRuns } from './list.js';
 import { Pruner } from './prune.js';
@@ -36,9 +37,20 @@ export interface KvRunsOptions {
  * Keeps runs in a state store, in the section of runs of each namespace. A run's history keeps its first line and the
  * newest 127 (progress goes first), and the last 512 writes beyond those are still recognised as done (S4). Closing
  * it leaves the state store open.
+ *
+ * @throws GuardError `invalid-argument`: not a state store.
  */
 export function kvRuns(state: StateStore, options: KvRunsOptions = {}): RunStore {
+  checkState(state);
   return new KvRuns(state, options.random ?? systemRandom);
+}
+
+function checkState(state: unknown): void {
+  const given = state as Partial<StateStore> | null | undefined;
+  const calls = ['now', 'read', 'write', 'scan'] as const;
+  const hasAll = calls.every((call) => typeof given?.[call] === 'function');
+  if (hasAll && typeof given?.traits === 'object') return;
+  throw invalidArgument('state', state, 'must be a state store, as redisState or etcdState make one');
 }
 
 class KvRuns implements RunStore {

@@ -1,7 +1,7 @@
 /**
  * The run port on a state store, sentence by sentence, with what each call costs at the store.
  */
-import { kvRuns, MAX_VALUE_BYTES, type StoredRun } from '@guard/core';
+import { kvRuns, MAX_VALUE_BYTES, memoryLocks, type StoredRun } from '@guard/core';
 import { faultyState } from '@guard/testing';
 import { NS, Stage } from './stage.js';
 
@@ -429,6 +429,14 @@ describe('tasks and nodes', () => {
     expect(await stage.runs.nodes(NS)).toEqual([node('b')]);
     expect(await stage.runs.nodes('other')).toEqual([]);
   });
+});
+
+it.each([
+  ['nothing', undefined],
+  ['locks', memoryLocks()],
+  ['an object', {}],
+])('refuses what is no state store: %s', (_, given) => {
+  expect(() => kvRuns(given as never)).toThrow(/state must be a state store/);
 });
 
 describe('a record that something else than a guard wrote', () => {

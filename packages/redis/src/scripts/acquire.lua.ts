@@ -17,7 +17,7 @@ import { LOCK_PRELUDE } from './lock-record.lua.js';
 import { TELL } from './tell.lua.js';
 
 const TAKE_FREE = `
-local call, find, sub = redis.call, string.find, string.sub
+local call, pcall, find, sub = redis.call, redis.pcall, string.find, string.sub
 local start, fields = sub(KEYS[1], 1, -1 - ARGV[1]), ARGV[2]
 local last = call('GET', KEYS[1])
 local token = next_token(last)
@@ -34,7 +34,11 @@ while at <= #fields do
   local own = floor > token and floor or token
   at = c + 1
   n = n + 1
-  if not given_up and call('SET', name, 'h0000000000000000' .. own .. sub(fields, b + 36, c - 1), 'NX', 'PX', ttl) then
+  local took = not given_up
+    and pcall('SET', name, 'h0000000000000000' .. own .. sub(fields, b + 36, c - 1), 'NX', 'PX', ttl)
+  -- Without memory, those who wait already are served by what follows, and others are refused there.
+  if took and took.err and not find(took.err, 'OOM', 1, true) then return took end
+  if took and not took.err then
     answers[n] = own
     if own > top then top = own end
     alike = alike and own == token
@@ -56,10 +60,13 @@ local given_up = last and sub(last, 20) > own
 if not given_up and (not last or last < own) then
   local floor = sub(given, 1, 19)
   if floor > own then own = floor end
-  if call('SET', KEYS[2], 'h0000000000000000' .. own .. sub(given, 36), 'NX', 'PX', ARGV[1]) then
+  local took = redis.pcall('SET', KEYS[2], 'h0000000000000000' .. own .. sub(given, 36), 'NX', 'PX', ARGV[1])
+  if took and not took.err then
     call('SET', KEYS[1], own)
     return own
   end
+  -- Without memory, who waits already is served by what follows, and others are refused there.
+  if took and not string.find(took.err, 'OOM', 1, true) then return took end
 end
 local names, ttls, terms, rest, answers = { KEYS[2] }, { ARGV[1] }, { given }, { 1 }, {}
 `;
@@ -129,6 +136,8 @@ local function enqueue(key, queue, tickets, record, a)
   local v = redis.call('HGET', tickets, a.claim)
   local latest
   if v and ticket(v).ends > now then
+    -- A server whose memory is used up lets a script go on after a write that needs none.
+    only_on_a_master()
     latest = refresh(queue, tickets, a.session)
   else
     v = nil
