@@ -38,7 +38,9 @@ describe.each(LIBRARIES)('Behind Sentinel, %s', (_, via) => {
     const held = await first.acquire('held', { ttl: '5s' });
     const waiting = second.acquire('held', { ttl: '5s', wait: '20s' });
     await first.state.set('e', 1);
-    const { replica } = await roles();
+    const { master, replica } = await roles();
+    // What no replica has yet is lost with a fail-over, and this is about what is not.
+    await until('the replica has it', async () => (await stage.admin(master).wait(1, 500)) === 1, 10_000);
     await stage.admin(sentinel.sentinels[0]!).call('SENTINEL', 'FAILOVER', sentinel.masterName);
     const faults: string[] = [];
     const started = performance.now();

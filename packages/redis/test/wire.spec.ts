@@ -162,12 +162,12 @@ describe('A bad wire', () => {
   it('[L2] [L3] tells who listens that nothing is heard where the wire of messages is silent, and when it is again', async () => {
     await using stage = new Stage();
     const admin = stage.admin(server);
-    const scenes = both.map(async (connect) => {
+    const scenes = both.map(async (connect, n) => {
       const proxy = await proxied(stage);
       const connection = await connect(stage, proxy.port);
       const heard: unknown[] = [];
       const listening = [
-        'm',
+        `m${n}`,
         (text: string) => heard.push(text),
         (open: boolean) => heard.push(open),
       ] as const;
@@ -176,7 +176,7 @@ describe('A bad wire', () => {
       await until('the silence is told', () => heard.length > 0, 14_000);
       proxy.heal();
       await until('it is heard again', () => heard.length > 1, 14_000);
-      await admin.publish('m', 'news');
+      await admin.publish(`m${n}`, 'news');
       await until('the news', () => heard.length > 2);
       expect(heard).toEqual([false, true, 'news']);
       await channel.close();
