@@ -11,7 +11,7 @@ import type { Claims, Own } from './claims.js';
 /** A lock lasts that is held at two looks in a row. */
 const LOOK_EVERY_MS = 400;
 /** Beyond it renewals find out: each is a watch at the server. */
-const MAX_WATCHES = 256;
+const MAX_WATCHES = 64;
 /** So many are opened after one look: each asks first whether it may. */
 const AT_ONCE = 32;
 
