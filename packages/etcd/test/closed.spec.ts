@@ -1,5 +1,5 @@
 /** Locks that were closed: nothing keeps a lock alive any more, so nothing is granted. */
-import { systemRandom, type Claim } from '@guard/core';
+import { systemRandom, type Claim, type GuardError } from '@guard/core';
 import { failureOf, until } from '@guard/testing';
 import { etcdLocks } from '../src/index.js';
 import { countsOf } from './support/counts.js';
@@ -32,18 +32,22 @@ describe('Locks that are closed while a request is on its way', () => {
     const named = { id: systemRandom.id(), session: 's', holder: { label: 'h' } };
     const times = { ttlMs: 60_000, ticketTtlMs: 6_000, wait: true };
     const claim: Claim = { key: `${stage.namespace}/lock/k`, ...named, ...times };
-    return { url: urls[0]!, admin, late, locks, claim };
+    /** The claim is on its way while the locks are closed, and lands after that. */
+    const landsLate = async (): Promise<GuardError> => {
+      const letGo = late.holdRequests();
+      const asked = failureOf(locks.acquire([claim]));
+      await until('it is on its way', () => late.held === 1);
+      await locks.close();
+      letGo();
+      return asked;
+    };
+    return { url: urls[0]!, admin, locks, claim, landsLate };
   }
 
   it('[S6] grant nothing that comes after it, and give its lease back', async () => {
     await using stage = new Stage();
-    const { admin, late, locks, claim } = await closing(stage);
-    const letGo = late.holdRequests();
-    const asked = failureOf(locks.acquire([claim]));
-    await until('it is on its way', () => late.held === 1);
-    await locks.close();
-    letGo();
-    expect((await asked).code).toBe('closed');
+    const { admin, landsLate } = await closing(stage);
+    expect((await landsLate()).code).toBe('closed');
     await until(
       'its key is gone',
       async () => (await keysOf(admin, stage.namespace, 'k')).length === 0,
@@ -53,18 +57,13 @@ describe('Locks that are closed while a request is on its way', () => {
 
   it('[L5] open no watch after it, neither for what comes late nor for whoever wants to listen', async () => {
     await using stage = new Stage();
-    const { url, late, locks, claim } = await closing(stage);
+    const { url, locks, claim, landsLate } = await closing(stage);
     const other = etcdLocks(stage.client((await server()).urls));
     stage.ends(() => other.close());
     await other.acquire([{ ...claim, id: systemRandom.id() }]);
     await locks.acquire([claim]);
     const { Watch } = await countsOf(url);
-    const letGo = late.holdRequests();
-    const asked = failureOf(locks.acquire([claim]));
-    await until('it is on its way', () => late.held === 1);
-    await locks.close();
-    letGo();
-    expect((await asked).code).toBe('closed');
+    expect((await landsLate()).code).toBe('closed');
     expect((await failureOf(locks.subscribe!('s', () => undefined))).code).toBe('closed');
     expect((await countsOf(url)).Watch).toBe(Watch);
   });
