@@ -246,7 +246,7 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
 
   it('[L3] a watch whose messages come by a member that is taken out of the cluster hears of everything all the same', async () => {
     await using stage = new Stage();
-    const [guard, writer] = [await guardOf(stage), await guardOf(stage)];
+    const writer = await guardOf(stage);
     const nodes = cluster.nodes.map((node) => ({ node, admin: stage.admin(node) }));
     const heard: number[] = [];
     const other = await guardOf(stage, writer.namespace);
@@ -278,7 +278,6 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     ] as const)
       await writer.state.set(key, value);
     await until('all of it is told', () => [1, 2, 3].every((value) => heard.includes(value)), 30_000);
-    expect((await guard.acquire('k')).isHeld()).toBe(true);
   }, 90_000);
 
   it('keeps an entry and the index that lists it in one slot', () => {
