@@ -10,6 +10,7 @@ import type { SqliteDatabase, SqliteDriver } from './driver.js';
 import type { MysqlDriver } from './mariadb/connections.js';
 import { databaseName } from './place-name.js';
 import type { PgDriver } from './postgres/connections.js';
+import { mariadbAddress, postgresAddress, type ExtraOptions } from './server-address.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
 export interface SqliteTarget {
@@ -29,7 +30,7 @@ export interface SqliteTarget {
 /** A Postgres database and the pool that the application has for it. */
 export interface PostgresTarget {
   readonly type: 'postgres';
-  /** Names the database: `postgres:host:port/database`. */
+  /** Names the database: `postgres:host:port/database`; the host is a folder where the server has its socket in one. */
   readonly place: string;
   /** The schema that the data source names, if it does. */
   readonly schema: string | undefined;
@@ -39,7 +40,7 @@ export interface PostgresTarget {
 /** A MariaDB database and the pool that the application has for it. */
 export interface MariadbTarget {
   readonly type: 'mariadb';
-  /** Names the database: `mariadb:host:port/database`. */
+  /** Names the database: `mariadb:host:port/database`, or `mariadb:socket/database`. */
   readonly place: string;
   readonly driver: MysqlDriver;
 }
@@ -105,7 +106,10 @@ function postgresTarget(
 ): PostgresTarget {
   return {
     type: 'postgres',
-    place: databaseName('postgres', addressOf(options.replication?.master ?? options, 5432)),
+    place: databaseName(
+      'postgres',
+      postgresAddress(options.replication?.master ?? options, options.extra as ExtraOptions),
+    ),
     // An empty one is none to TypeORM.
     schema: options.schema || undefined,
     driver: driver,
@@ -121,35 +125,28 @@ function mariadbTarget(
   if (mysql?.Connection?.prototype !== undefined && !('execute' in mysql.Connection.prototype)) {
     throw invalidArgument('dataSource', options.type, `must use the package 'mysql2'`);
   }
+  checkReplication(options.replication);
   return {
     type: 'mariadb',
-    place: databaseName('mariadb', addressOf(options.replication?.master ?? options, 3306)),
+    place: databaseName(
+      'mariadb',
+      mariadbAddress(options.replication?.master ?? options, options.extra as ExtraOptions),
+    ),
     driver: driver,
   };
 }
 
-/** `host:port/database`, which no secret is part of. */
-function addressOf(
-  {
-    url,
-    host,
-    port,
-    database,
-  }: Readonly<Partial<Record<'url' | 'host' | 'database', string>>> & { readonly port?: number },
-  standardPort: number,
-): string {
-  const parsed = url === undefined ? undefined : new URL(url);
-  const server = `${parsed?.hostname ?? host ?? 'localhost'}:${parsed?.port || (port ?? standardPort)}`;
-  return `${server}/${unescaped(parsed?.pathname.slice(1) ?? '') || (database ?? '')}`;
-}
-
-/** As the drivers read a path of an address. */
-function unescaped(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+/** What one outage would put out for good, until the process starts again. */
+function checkReplication(replication: { readonly restoreNodeTimeout?: number } | undefined): void {
+  if (!replication) return;
+  const { restoreNodeTimeout } = replication;
+  if (Number.isFinite(restoreNodeTimeout) && restoreNodeTimeout! > 0) return;
+  throw invalidArgument(
+    'dataSource.options.replication.restoreNodeTimeout',
+    restoreNodeTimeout,
+    'must be a positive number of milliseconds, such as 1000: without it mysql2 gives up a server for good after a ' +
+      'few failed connections, and nothing is guarded any more once it is back',
+  );
 }
 
 /**

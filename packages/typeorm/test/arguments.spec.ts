@@ -25,6 +25,29 @@ describe('what is no data source, and options that do not exist', () => {
   });
 });
 
+describe('a MariaDB with replication', () => {
+  const master = { host: 'db', database: 'app' };
+  const sourceWith = (restoreNodeTimeout: unknown): DataSource =>
+    new DataSource({
+      type: 'mariadb',
+      replication: { master, slaves: [master], restoreNodeTimeout: restoreNodeTimeout as number },
+    });
+
+  it('is refused where one outage would put it out for good, with what to set', () => {
+    for (const none of [undefined, 0, -1, Number.NaN, Infinity, '1000']) {
+      for (const factory of factories) {
+        expect(() => factory(sourceWith(none))).toThrow(
+          expect.objectContaining({
+            ...code.sample,
+            message: expect.stringMatching(/restoreNodeTimeout must be a positive number .* such as 1000/),
+          }),
+        );
+      }
+    }
+    for (const factory of factories) expect(factory(sourceWith(1_000))).toBeDefined();
+  });
+});
+
 describe('options that are not what they should be', () => {
   const tables = [
     { schema: '' },

@@ -74,6 +74,57 @@ describe('the name of a place', () => {
     );
   });
 
+  it('[S6] is read out of every address that the drivers take, and never holds its login', () => {
+    const names: Readonly<Record<string, string>> = {
+      'mariadb://u:pa#ss@db/app': 'mariadb:db:3306/app',
+      'mariadb://u:pa?ss@db:3307/app?x=1': 'mariadb:db:3307/app',
+      'mariadb://u:p@ss@db/app': 'mariadb:db:3306/app',
+      'mariadb://u:pa/ss@db/app': 'mariadb:db:3306/app',
+      'mariadb://u:12/ss@db/app': 'mariadb:db:3306/app',
+      'mariadb://u/ss@db/app': 'mariadb:db:3306/app',
+      'mariadb://db/a@b': 'mariadb:db:3306/a@b',
+      'mariadb://db': 'mariadb:db:3306/',
+      'postgres://u:p@[::1]:6432/app': 'postgres:[::1]:6432/app',
+      'postgresql://u:p@Db/app?application_name=a@b': 'postgres:Db:5432/app',
+      'postgres://u:p@db/app?host=other&port=6432': 'postgres:other:6432/app',
+      'postgres://u:p@db': 'postgres:db:5432/u',
+      'no address': 'postgres:no address:5432/',
+    };
+    for (const [url, name] of Object.entries(names)) {
+      const type = name.startsWith('postgres') ? 'postgres' : 'mariadb';
+      expect({ url, names: namesOf({ type, url }) }).toEqual({ url, names: [name] });
+    }
+  });
+
+  it('[S2] tells servers apart that are reached by a socket, however the socket is named', () => {
+    const socket = (folder: string): readonly DataSourceOptions[] => [
+      { type: 'postgres', host: folder, database: 'app' },
+      { type: 'postgres', url: `postgres:///app?host=${folder}` },
+      { type: 'postgres', url: `postgres://u:p@/app?host=${folder}` },
+      { type: 'postgres', url: `postgres://u:p@${encodeURIComponent(folder)}/app` },
+      { type: 'postgres', url: `socket:${folder}?db=app` },
+      { type: 'postgres', database: 'app', extra: { host: folder } },
+      { type: 'postgres', extra: { connectionString: `postgres:///app?host=${folder}` } },
+      { type: 'postgres', replication: { master: { host: folder, database: 'app' }, slaves: [] } },
+    ];
+    for (const folder of ['/run/a', '/run/b']) {
+      for (const options of socket(folder)) expect(namesOf(options)).toEqual([`postgres:${folder}:5432/app`]);
+    }
+    for (const socketPath of ['/run/a.sock', '/run/b.sock']) {
+      const name = `mariadb:${socketPath}/app`;
+      const mariadb = { type: 'mariadb', database: 'app' } as const;
+      expect(namesOf({ ...mariadb, socketPath })).toEqual([name]);
+      expect(namesOf({ ...mariadb, extra: { socketPath } })).toEqual([name]);
+      const replication = { master: { socketPath, database: 'app' }, slaves: [], restoreNodeTimeout: 1_000 };
+      expect(namesOf({ type: 'mariadb', replication })).toEqual([name]);
+    }
+  });
+
+  it('[S2] tells databases of Postgres apart that are named after their users', () => {
+    expect(namesOf({ type: 'postgres', host: 'db', username: 'a' })).toEqual(['postgres:db:5432/a']);
+    expect(namesOf({ type: 'postgres', host: 'db', extra: { user: 'b' } })).toEqual(['postgres:db:5432/b']);
+  });
+
   it('has no prefix where SQLite keeps locks and state in one file for all, and one spelling for one table', () => {
     const dataSource = new DataSource({ type: 'better-sqlite3', database: '/none/app.sqlite' });
     for (const store of [typeormLocks, typeormState]) {
