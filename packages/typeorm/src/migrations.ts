@@ -6,7 +6,7 @@ import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { createOnMariadb } from './mariadb/schema.js';
 import { createOnPostgres } from './postgres/schema.js';
-import { MIGRATION_NAME } from './schema-missing.js';
+import { migrationName } from './schema-missing.js';
 import { createInFile } from './sqlite/application-schema.js';
 import * as mariadb from './statements/mariadb-tables.js';
 import * as postgres from './statements/postgres-tables.js';
@@ -25,7 +25,7 @@ export type MigrationClass = new () => MigrationInterface;
 export function guardMigrations(options: TableOptions = {}): readonly MigrationClass[] {
   checkTableOptions(options);
   class GuardTables implements MigrationInterface {
-    readonly name = nameOf(options);
+    readonly name = migrationName(options);
 
     async up(queryRunner: QueryRunner): Promise<void> {
       for (const statement of statementsFor(queryRunner, options).create) await queryRunner.query(statement);
@@ -36,12 +36,6 @@ export function guardMigrations(options: TableOptions = {}): readonly MigrationC
     }
   }
   return [GuardTables];
-}
-
-/** TypeORM takes no two migrations of one name, and reads the date at its end. */
-function nameOf({ prefix = '', schema = '' }: TableOptions): string {
-  if (prefix === '' && schema === '') return MIGRATION_NAME;
-  return MIGRATION_NAME.replace(/^\D+/, (stem) => `${stem}.${schema}.${prefix}.`);
 }
 
 /**

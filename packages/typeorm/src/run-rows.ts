@@ -51,18 +51,46 @@ export function dueOf(rows: readonly Row[], limit: number): RunPage {
 }
 
 function recordOf(row: Row, seq: bigint): RunRecord {
+  const { task, run_key: key } = row;
+  const run = key === undefined ? `the run with seq ${seq}` : `run ${String(key)} of ${String(task)}`;
+  return parsedRecord(() => text(row, 'record'), run);
+}
+
+/**
+ * The record that a text holds.
+ *
+ * @param run what the record is of, for the error.
+ * @throws GuardError `unavailable`: the text holds none.
+ */
+export function parsedRecord(textOf: () => string, run: string): RunRecord {
+  return parsed(
+    textOf,
+    `the record of ${run}`,
+    ({ state, task, key }: Partial<RunRecord>) =>
+      typeof state === 'string' && task !== undefined && key !== undefined,
+  );
+}
+
+/**
+ * What Guard wrote as JSON, unless somebody spoiled it by hand.
+ *
+ * @param what it is, for the error.
+ * @param isWhole whether what is read is it, as far as can be seen.
+ * @throws GuardError `unavailable`: it cannot be read.
+ */
+export function parsed<T extends object>(
+  textOf: () => string,
+  what: string,
+  isWhole: (value: Partial<T>) => boolean = () => true,
+): T {
   let cause: unknown;
   try {
-    const record = JSON.parse(text(row, 'record')) as Partial<RunRecord> | null;
-    if (typeof record?.state === 'string' && record.task !== undefined && record.key !== undefined) {
-      return record as RunRecord;
-    }
+    const value: unknown = JSON.parse(textOf());
+    if (typeof value === 'object' && value !== null && isWhole(value)) return value as T;
   } catch (error) {
     cause = error;
   }
-  const { task, run_key: key } = row;
-  const run = key === undefined ? `the run with seq ${seq}` : `run ${String(key)} of ${String(task)}`;
-  const message = `the record of ${run} cannot be read: something else than a guard wrote it; repair or delete its row`;
+  const message = `${what} cannot be read: something else than a guard wrote it; repair or delete its row`;
   throw new GuardError('unavailable', message, { cause });
 }
 

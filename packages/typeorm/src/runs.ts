@@ -10,6 +10,7 @@ import { mariadbRuns } from './mariadb/parts.js';
 import { databaseName, placeName } from './place-name.js';
 import { postgresRuns } from './postgres/parts.js';
 import { rememberRunTables } from './run-tables.js';
+import { tablesPlace } from './schema-missing.js';
 import { SqliteRuns } from './sqlite/run-store.js';
 import { tableNames } from './tables.js';
 
@@ -51,7 +52,7 @@ function sqliteRuns(target: SqliteTarget, options: TypeormRunsOptions): RunStore
   return new SqliteRuns({
     // Names of tables are one in large and small letters.
     name: placeName(name, { prefix: prefix?.toLowerCase() }),
-    file,
+    where: tablesPlace(file, { prefix }),
     connection: new Connection({
       ...{ driver, file, create: false, synchronous: 'FULL', nativeBinding, key, clock, random },
       // A transaction that has read and not written yet would fail if somebody else wrote now (in WAL mode).

@@ -1,10 +1,10 @@
 /** What Guard writes inside a transaction of the application, as statements of its database. */
-import type { Target } from './dialect.js';
+import type { PostgresTarget, Target } from './dialect.js';
 import { onMariadb } from './mariadb/transaction-writes.js';
 import { explained } from './postgres/faults.js';
 import { postgresTables } from './postgres/names.js';
 import { createValues, moveValues } from './server/run-values.js';
-import { explainMissing } from './schema-missing.js';
+import { explainMissing, tablesPlace } from './schema-missing.js';
 import { runColumns } from './run-rows.js';
 import * as postgresFence from './statements/postgres-fence.js';
 import * as postgresRuns from './statements/postgres-runs.js';
@@ -17,7 +17,7 @@ import type { TransactionWrites } from './transaction-port.js';
 export function writesFor(target: Target, options: TableOptions): TransactionWrites {
   switch (target.type) {
     case 'postgres':
-      return onPostgres(options.schema ?? target.schema, target.place, options);
+      return onPostgres(target, options);
     case 'mariadb':
       return onMariadb(target, options);
     case 'sqlite':
@@ -25,8 +25,9 @@ export function writesFor(target: Target, options: TableOptions): TransactionWri
   }
 }
 
-function onPostgres(schema: string | undefined, place: string, options: TableOptions): TransactionWrites {
-  const tables = postgresTables(tableNames(options), schema);
+function onPostgres({ place, schema }: PostgresTarget, options: TableOptions): TransactionWrites {
+  const where = tablesPlace(place, options, schema);
+  const tables = postgresTables(tableNames(options), options.schema ?? schema);
   const fences = postgresFence.fenceStatements(tables);
   const runs = postgresRuns.runStatements(tables);
   return {
@@ -43,11 +44,12 @@ function onPostgres(schema: string | undefined, place: string, options: TableOpt
     }),
     line: () => undefined,
     read: (namespace, { task, key }) => ({ statement: runs.read, parameters: [namespace, task, key] }),
-    explained: (cause) => explained(cause, place),
+    explained: (cause) => explained(cause, where),
   };
 }
 
 function onSqlite(file: string, options: TableOptions): TransactionWrites {
+  const where = tablesPlace(file, { prefix: options.prefix });
   const tables = tableNames(options);
   const fences = sqliteFence.fenceStatements(tables);
   const runs = sqliteRuns.runStatements(tables);
@@ -70,6 +72,6 @@ function onSqlite(file: string, options: TableOptions): TransactionWrites {
       };
     },
     read: (namespace, { task, key }) => ({ statement: runs.read, parameters: [namespace, task, key] }),
-    explained: (cause) => explainMissing(cause, file),
+    explained: (cause) => explainMissing(cause, where),
   };
 }

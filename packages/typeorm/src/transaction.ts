@@ -8,9 +8,10 @@ import type { CreatableRuns, CreateRunOptions, Guard, Lock, RunRecord, RunStore 
 import type { DataSource, EntityManager } from 'typeorm';
 import { targetOf } from './dialect.js';
 import { runTablesFor } from './run-tables.js';
-import { parseVersion } from './run-rows.js';
+import { parsedRecord, parseVersion, type RowVersion } from './run-rows.js';
 import { checkTableOptions, type TableOptions } from './tables.js';
 import type { Look, Sent, TransactionWrites } from './transaction-port.js';
+import { inTurn } from './transaction-turns.js';
 import { writesFor } from './transaction-writes.js';
 
 /**
@@ -20,7 +21,8 @@ import { writesFor } from './transaction-writes.js';
  *
  * @throws GuardError `stale-token`: a newer holder has been here, roll back; `lock-lost`, `lock-suspect` as for
  * `lock.assertHeld()`; `invalid-argument`: no open transaction, not a lock of a guard, or a bad option;
- * `schema-missing`.
+ * `schema-missing`. The database's own error where the transaction met another one (a serialization failure, a
+ * deadlock): it is over, run the whole of it again.
  */
 export async function assertFence(
   manager: EntityManager,
@@ -49,7 +51,8 @@ export async function assertFence(
  * Commit afterwards; what the work returns later is not recorded, `value` is.
  *
  * @throws GuardError `stale-token`: somebody else moved the run on, roll back; `lock-lost`, `lock-suspect`;
- * `invalid-argument`: not inside a run, no open transaction, or the run is kept in another database or schema.
+ * `invalid-argument`: not inside a run, no open transaction, the run is kept in another database or schema, or this work
+ * has completed it before (in this transaction, or in one that was committed): roll back, nothing is missing.
  */
 export async function completeRun(manager: EntityManager, value?: unknown): Promise<void> {
   const run = activeRun();
@@ -64,9 +67,16 @@ export async function completeRun(manager: EntityManager, value?: unknown): Prom
       ? []
       : await query(manager, writes, writes.move(run.namespace, version, next, event));
   if (version === undefined || moved.length === 0) {
-    throw new GuardError('stale-token', `run ${run.key} of ${run.task} was moved on by somebody else`, {
-      key: run.key,
-    });
+    throw version === undefined || !(await isCompleted(manager, writes, run.namespace, next, version))
+      ? new GuardError('stale-token', `run ${run.key} of ${run.task} was moved on by somebody else`, {
+          key: run.key,
+        })
+      : new GuardError(
+          'invalid-argument',
+          `run ${run.key} of ${run.task} has been completed by its own work before: call completeRun once, in the ` +
+            `transaction that has all of its effects`,
+          { key: run.key },
+        );
   }
   const line = writes.line(version.seq, event);
   if (line !== undefined) await query(manager, writes, line);
@@ -79,7 +89,8 @@ export async function completeRun(manager: EntityManager, value?: unknown): Prom
  *
  * @returns `created: false`: the key has a run, which is the one that is shown.
  * @throws GuardError `invalid-argument`: no open transaction, or the guard keeps its runs in another database or schema;
- * `schema-missing`, `unavailable`, `closed`.
+ * `schema-missing`, `unavailable`, `closed`. The database's own error where the transaction met another one, as for
+ * `assertFence`.
  */
 export async function createRun(
   manager: EntityManager,
@@ -93,27 +104,63 @@ export async function createRun(
   const { store } = runs as CreatableRuns;
   const writes = writesFor(targetOf(dataSource), tablesOf(dataSource, store, 'what this guard runs'));
   const { askTime } = writes;
-  const { namespace, run, event } = await runs.prepareCreate(
-    task,
-    options,
-    askTime && (async () => timeOf(await query(manager, writes, askTime))),
-  );
+  return inTurn(manager, async () => {
+    const { namespace, run, event } = await (runs as CreatableRuns).prepareCreate(
+      task,
+      options,
+      askTime && (async () => timeOf(await query(manager, writes, askTime))),
+    );
+    const record = await taken(manager, writes, namespace, run);
+    if (record !== undefined) return { created: false, run: recordOf(record, run) };
+    const [made] = await query(manager, writes, writes.create(namespace, run, event));
+    if (made !== undefined) {
+      const line = writes.line(made['seq'], event);
+      if (line !== undefined) await query(manager, writes, line);
+      return { created: true, run };
+    }
+    const [there] = await query(manager, writes, writes.read(namespace, run));
+    if (there === undefined) {
+      throw new GuardError('unavailable', `run ${run.key} of ${task} was removed meanwhile`, {
+        key: run.key,
+      });
+    }
+    return { created: false, run: recordOf(there, run) };
+  });
+}
+
+/** Whether the attempt that `next` completes has completed the run already, as this transaction sees it. */
+async function isCompleted(
+  manager: EntityManager,
+  writes: TransactionWrites,
+  namespace: string,
+  next: RunRecord,
+  { seq }: RowVersion,
+): Promise<boolean> {
+  const [row] = await query(manager, writes, writes.readRow?.(seq) ?? writes.read(namespace, next));
+  const there = row && recordOf(row, next);
+  if (there?.state !== 'completed' || next.state !== 'completed') return false;
+  const same = (['id', 'attempt', 'takeovers'] as const).every((what) => there[what] === next[what]);
+  return same && there.node.id === next.node.id;
+}
+
+/** The row of a key that is taken, where the database can look without a lock; none: `create` finds out. */
+async function taken(
+  manager: EntityManager,
+  writes: TransactionWrites,
+  namespace: string,
+  run: RunRecord,
+): Promise<Row | undefined> {
   const found = await find(manager, writes, writes.find?.(namespace, run));
-  const [made] =
-    found === undefined ? await query(manager, writes, writes.create(namespace, run, event)) : [];
-  if (made !== undefined) {
-    const line = writes.line(made['seq'], event);
-    if (line !== undefined) await query(manager, writes, line);
-    return { created: true, run };
-  }
-  const [there] = await query(
-    ...([manager, writes] as const),
-    (found && writes.readRow?.(found['seq'])) ?? writes.read(namespace, run),
-  );
-  if (there === undefined) {
-    throw new GuardError('unavailable', `run ${run.key} of ${task} was removed meanwhile`, { key: run.key });
-  }
-  return { created: false, run: JSON.parse(String(there['record'])) as RunRecord };
+  const sent = found && writes.readRow?.(found['seq']);
+  if (sent === undefined) return undefined;
+  // It may be gone: rolled back by who made it, where the transaction reads what is not committed, or removed since.
+  const [row] = await query(manager, writes, sent);
+  return row;
+}
+
+/** The record of a row, which somebody may have spoiled by hand. */
+function recordOf(row: Row, { key, task }: RunRecord): RunRecord {
+  return parsedRecord(() => String(row['record']), `run ${key} of ${task}`);
 }
 
 /** What the tables of a run store are called, if they are in the database and schema of this data source. */

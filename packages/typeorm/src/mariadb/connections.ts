@@ -4,6 +4,7 @@
  */
 import type { Row } from '../row.js';
 import type { Connections, Taken } from '../server/statement-pool.js';
+import type { TablesPlace } from '../schema-missing.js';
 import type { Value } from '../server/statements.js';
 import { GREETING, VERSION } from '../statements/mariadb-server.js';
 import { breaks, explained, isForeign, isTransient } from './faults.js';
@@ -60,13 +61,13 @@ const OPTIONS = { rowsAsArray: false, supportBigNumbers: true, bigNumberStrings:
 /** Connections to MariaDB. */
 export class MysqlConnections implements Connections {
   readonly #driver: MysqlDriver;
-  readonly #place: string;
+  readonly #where: TablesPlace;
   readonly #prepared = new Map<string, Prepared>();
   readonly #greeted = new WeakSet<MysqlConnection>();
 
-  constructor(driver: MysqlDriver, place: string) {
+  constructor(driver: MysqlDriver, where: TablesPlace) {
     this.#driver = driver;
-    this.#place = place;
+    this.#where = where;
   }
 
   isOpen(): boolean {
@@ -99,7 +100,7 @@ export class MysqlConnections implements Connections {
   }
 
   explained(error: unknown): unknown {
-    return explained(error, this.#place);
+    return explained(error, this.#where);
   }
 
   async #greet(connection: MysqlConnection): Promise<void> {
@@ -107,7 +108,7 @@ export class MysqlConnections implements Connections {
       if (isForeign(error)) return this.#send(connection, VERSION, []);
       throw error;
     });
-    checkGreeting(row as Greeting, this.#place);
+    checkGreeting(row as Greeting, this.#where.place);
     this.#greeted.add(connection);
   }
 

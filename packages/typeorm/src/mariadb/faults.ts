@@ -1,6 +1,6 @@
 /** What errors of MariaDB mean, by their number: what is worth sending again, and what says what to do. */
 import { GuardError } from '@guard/core';
-import { schemaMissing } from '../schema-missing.js';
+import { schemaMissing, type TablesPlace } from '../schema-missing.js';
 
 /** The number of an error that the server answered; `undefined` for any other error. */
 export function errorNumber(error: unknown): number | undefined {
@@ -43,10 +43,11 @@ export function isForbidden(error: unknown): boolean {
 }
 
 /** The error itself, or one that says what to do about it. */
-export function explained(error: unknown, place: string): unknown {
+export function explained(error: unknown, where: TablesPlace): unknown {
+  const { place } = where;
   const number = errorNumber(error);
   if (number === undefined) return error;
-  if (MISSING.includes(number)) return schemaMissing(error, place);
+  if (MISSING.includes(number)) return schemaMissing(error, where);
   if (READ_ONLY.includes(number)) return readOnly(place, error);
   if (!FORBIDDEN.includes(number)) return error;
   return new GuardError(

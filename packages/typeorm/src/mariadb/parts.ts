@@ -3,6 +3,7 @@ import { systemClock, systemRandom, type LockBackend, type RunStore, type StateS
 import type { MariadbTarget } from '../dialect.js';
 import type { TypeormTableOptions } from '../options.js';
 import { placeName } from '../place-name.js';
+import { tablesPlace } from '../schema-missing.js';
 import { ServerLocks } from '../server/lock-backend.js';
 import { ServerRuns } from '../server/run-store.js';
 import { ServerState } from '../server/state-store.js';
@@ -38,7 +39,7 @@ function parts(target: MariadbTarget, options: TypeormTableOptions) {
   return {
     ...{ name: placeName(name, { prefix }), clock },
     statements: new StatementPool({
-      connections: new MysqlConnections(driver, place),
+      connections: new MysqlConnections(driver, tablesPlace(place, { prefix })),
       ...{ place, clock, random },
     }),
     tables: mariadbTables(tableNames(options)),

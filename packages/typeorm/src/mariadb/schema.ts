@@ -2,6 +2,7 @@
 import { GuardError, systemClock, systemRandom } from '@guard/core';
 import type { MariadbTarget } from '../dialect.js';
 import { count, type Row } from '../row.js';
+import { tablesPlace } from '../schema-missing.js';
 import { StatementPool } from '../server/statement-pool.js';
 import type { Value } from '../server/statements.js';
 import { WHAT_IS_THERE } from '../statements/mariadb-schema.js';
@@ -22,7 +23,7 @@ const PATIENCE_MS = 30_000;
  */
 export async function createOnMariadb({ driver, place }: MariadbTarget, names: TableNames): Promise<void> {
   const statements = new StatementPool({
-    connections: new MysqlConnections(driver, place),
+    connections: new MysqlConnections(driver, tablesPlace(place)),
     ...{ place, clock: systemClock, random: systemRandom },
   });
   const endMs = systemClock.now().monoMs + PATIENCE_MS;

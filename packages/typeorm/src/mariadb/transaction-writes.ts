@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { RunRecord } from '@guard/core';
 import type { MariadbTarget } from '../dialect.js';
 import { runColumns } from '../run-rows.js';
+import { tablesPlace } from '../schema-missing.js';
 import { plain } from '../server/run-values.js';
 import type { Value } from '../server/statements.js';
 import { ASK_TIME } from '../statements/mariadb-runs.js';
@@ -14,6 +15,7 @@ import { mariadbTables } from './names.js';
 
 /** The statements for a database. */
 export function onMariadb({ place }: MariadbTarget, options: TableOptions): TransactionWrites {
+  const where = tablesPlace(place, { prefix: options.prefix });
   const sql = transactionStatements(mariadbTables(tableNames(options)));
   return {
     askTime: { statement: ASK_TIME, parameters: [] },
@@ -47,7 +49,7 @@ export function onMariadb({ place }: MariadbTarget, options: TableOptions): Tran
     }),
     read: (namespace, run) => ({ statement: sql.read, parameters: [identityOf(namespace, run)] }),
     readRow: (seq) => ({ statement: sql.readRow, parameters: [String(seq)] }),
-    explained: (cause) => explained(cause, place),
+    explained: (cause) => explained(cause, where),
   };
 }
 

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Row } from '../row.js';
 import type { Connections, Taken } from '../server/statement-pool.js';
+import type { TablesPlace } from '../schema-missing.js';
 import type { Value } from '../server/statements.js';
 import { contradicts, endsConnection, explained, isTransient, isUnprepared } from './faults.js';
 
@@ -52,14 +53,14 @@ const TYPES = {
 /** Connections to Postgres. */
 export class PgConnections implements Connections {
   readonly #driver: PgDriver;
-  readonly #place: string;
+  readonly #where: TablesPlace;
   readonly #names = new Map<string, string>();
   /** Whether the server keeps prepared statements for a connection; a pooler in front of it may not. */
   #prepares = true;
 
-  constructor(driver: PgDriver, place: string) {
+  constructor(driver: PgDriver, where: TablesPlace) {
     this.#driver = driver;
-    this.#place = place;
+    this.#where = where;
   }
 
   isOpen(): boolean {
@@ -96,7 +97,7 @@ export class PgConnections implements Connections {
   }
 
   explained(error: unknown): unknown {
-    return explained(error, this.#place);
+    return explained(error, this.#where);
   }
 
   /** Without parameters it is sent as one plain message, which may hold several statements. */

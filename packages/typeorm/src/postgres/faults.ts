@@ -1,6 +1,6 @@
 /** What errors of Postgres mean, by their SQLSTATE: what is worth sending again, and what says what to do. */
 import { GuardError } from '@guard/core';
-import { schemaMissing } from '../schema-missing.js';
+import { schemaMissing, type TablesPlace } from '../schema-missing.js';
 
 /** The SQLSTATE of an error that the server answered; `undefined` for any other error. */
 export function sqlState(error: unknown): string | undefined {
@@ -40,12 +40,13 @@ export function isForbidden(error: unknown): boolean {
 }
 
 /** The error itself, or one that says what to do about it. */
-export function explained(error: unknown, place: string): unknown {
+export function explained(error: unknown, where: TablesPlace): unknown {
+  const { place } = where;
   switch (sqlState(error)) {
     case '42P01':
     case '42703':
     case '3F000':
-      return schemaMissing(error, place, 'its user has no USAGE on their schema');
+      return schemaMissing(error, where, 'its user has no USAGE on their schema');
     case '42501':
       return forbidden(error, place);
     case '25006':

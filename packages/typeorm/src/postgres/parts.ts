@@ -3,6 +3,7 @@ import { systemClock, systemRandom, type LockBackend, type RunStore, type StateS
 import type { PostgresTarget } from '../dialect.js';
 import type { TypeormTableOptions } from '../options.js';
 import { placeName } from '../place-name.js';
+import { tablesPlace } from '../schema-missing.js';
 import { ServerLocks } from '../server/lock-backend.js';
 import { ServerRuns } from '../server/run-store.js';
 import { ServerState } from '../server/state-store.js';
@@ -45,7 +46,10 @@ function parts(target: PostgresTarget, options: TypeormTableOptions) {
   } = options;
   return {
     ...{ name: placeName(name, { schema, prefix }), clock, random },
-    statements: new StatementPool({ connections: new PgConnections(driver, place), place, clock, random }),
+    statements: new StatementPool({
+      connections: new PgConnections(driver, tablesPlace(place, options, target.schema)),
+      ...{ place, clock, random },
+    }),
     tables: postgresTables(tableNames(options), schema),
   };
 }

@@ -2,6 +2,7 @@
 import { GuardError, systemClock, systemRandom } from '@guard/core';
 import type { PostgresTarget } from '../dialect.js';
 import { count, type Row } from '../row.js';
+import { tablesPlace } from '../schema-missing.js';
 import { StatementPool } from '../server/statement-pool.js';
 import { WHAT_IS_THERE } from '../statements/postgres-schema.js';
 import { createTables, ONE_AT_A_TIME } from '../statements/postgres-tables.js';
@@ -25,7 +26,7 @@ export async function createOnPostgres(
   schema: string | undefined,
 ): Promise<void> {
   const statements = new StatementPool({
-    connections: new PgConnections(driver, place),
+    connections: new PgConnections(driver, tablesPlace(place)),
     ...{ place, clock: systemClock, random: systemRandom },
   });
   const failed = `the tables of @guard/typeorm cannot be made in ${place}`;

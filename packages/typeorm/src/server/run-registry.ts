@@ -1,7 +1,7 @@
 /** What nodes know of tasks, changed by compare-and-set, and of each other, for as long as they announce themselves. */
 import type { NodeRecord, StoredTask, TaskRecord } from '@guard/core';
 import { integer, text } from '../row.js';
-import { parseVersion, rowVersion, versionText } from '../run-rows.js';
+import { parsed, parseVersion, rowVersion, versionText } from '../run-rows.js';
 import type { RunStatements } from '../statements/postgres-runs.js';
 import type { Statements } from './statements.js';
 import { plain, taskValues } from './run-values.js';
@@ -20,7 +20,8 @@ export class RunRegistry {
   async task(namespace: string, task: string): Promise<StoredTask | null> {
     const [row] = await this.#statements.rows(this.#sql.readTask, [namespace, task]);
     if (row === undefined) return null;
-    return { record: JSON.parse(text(row, 'record')) as TaskRecord, version: versionText(rowVersion(row)) };
+    const record = parsed<TaskRecord>(() => text(row, 'record'), `the record of task ${task}`);
+    return { record, version: versionText(rowVersion(row)) };
   }
 
   /** See `RunStore.putTask`. */
@@ -52,7 +53,7 @@ export class RunRegistry {
   /** See `RunStore.nodes`. */
   async nodes(namespace: string): Promise<readonly NodeRecord[]> {
     const rows = await this.#statements.rows(this.#sql.nodes, [namespace]);
-    return rows.map((row) => JSON.parse(text(row, 'record')) as NodeRecord);
+    return rows.map((row) => parsed<NodeRecord>(() => text(row, 'record'), 'the record of a node'));
   }
 
   async #create(namespace: string, next: TaskRecord): Promise<string | null> {

@@ -22,7 +22,16 @@ import type {
   TransitionAnswer,
 } from '@guard/core';
 import { count, integer, text, type Row } from '../row.js';
-import { cursorAfter, dueOf, parseVersion, placeOf, storedRun, stripped, versionText } from '../run-rows.js';
+import {
+  cursorAfter,
+  dueOf,
+  parsed,
+  parseVersion,
+  placeOf,
+  storedRun,
+  stripped,
+  versionText,
+} from '../run-rows.js';
 import type { RunStatements } from '../statements/postgres-runs.js';
 import { RunRegistry } from './run-registry.js';
 import { createValues, moveValues } from './run-values.js';
@@ -147,7 +156,8 @@ export class ServerRuns implements RunStore {
 
   async events(namespace: string, { task, key }: RunRef): Promise<readonly RunEvent[]> {
     const rows = await this.#statements.rows(this.#sql.events, [namespace, task, key]);
-    return rows.map((row) => JSON.parse(text(row, 'event')) as RunEvent);
+    const what = `a line of the history of run ${key} of ${task}`;
+    return rows.map((row) => parsed<RunEvent>(() => text(row, 'event'), what));
   }
 
   task(namespace: string, task: string): Promise<StoredTask | null> {

@@ -6,7 +6,15 @@ import type { CreateAnswer, RunEvent, RunRecord, RunRef, StoredRun, TransitionAn
 import type { Connection } from '../connection.js';
 import { integer, text, type Row } from '../row.js';
 import type { RunStatements } from '../statements/sqlite-runs.js';
-import { parseVersion, rowVersion, runColumns, storedRun, stripped, versionText } from '../run-rows.js';
+import {
+  parsed,
+  parseVersion,
+  rowVersion,
+  runColumns,
+  storedRun,
+  stripped,
+  versionText,
+} from '../run-rows.js';
 
 /** Lines of history behind the newest ones lose their reports of progress: progress can go on without end. */
 export const MAX_PROGRESS_LINES = 512;
@@ -76,7 +84,8 @@ export class RunRecords {
     const row = this.#read(namespace, ref);
     if (row === undefined) return [];
     const rows = this.#connection.rows(this.#sql.events, rowVersion(row).seq);
-    return rows.map((row) => JSON.parse(text(row, 'event')) as RunEvent);
+    const what = `a line of the history of run ${ref.key} of ${ref.task}`;
+    return rows.map((row) => parsed<RunEvent>(() => text(row, 'event'), what));
   }
 
   /** Removes keys, then content, of at most `limit` records; how many. Runs in a write transaction. */

@@ -5,7 +5,7 @@ import type { Lifetimes } from '../lifetime.js';
 import { integer, text, type Row } from '../row.js';
 import type { RunStatements } from '../statements/sqlite-runs.js';
 import { lifetime } from './lock-rows.js';
-import { parseVersion, rowVersion, taskColumns, versionText } from '../run-rows.js';
+import { parsed, parseVersion, rowVersion, taskColumns, versionText } from '../run-rows.js';
 
 /** Tasks and nodes of one database. Every method runs inside a transaction of the caller, or is one read. */
 export class RunRegistry {
@@ -23,10 +23,8 @@ export class RunRegistry {
   task(namespace: string, task: string): StoredTask | null {
     const raw = this.#connection.row(this.#sql.readTask, namespace, task);
     if (raw === undefined) return null;
-    return {
-      record: JSON.parse(text(raw, 'record')) as TaskRecord,
-      version: versionText(rowVersion(raw)),
-    };
+    const record = parsed<TaskRecord>(() => text(raw, 'record'), `the record of task ${task}`);
+    return { record, version: versionText(rowVersion(raw)) };
   }
 
   /** See `RunStore.putTask`. Runs in a write transaction. */
@@ -66,7 +64,7 @@ export class RunRegistry {
   /** See `RunStore.nodes`. */
   nodes(namespace: string): readonly NodeRecord[] {
     const live = this.#nodes(namespace).filter((raw) => this.#leftMs(namespace, raw) > 0);
-    return live.map((raw) => JSON.parse(text(raw, 'record')) as NodeRecord);
+    return live.map((raw) => parsed<NodeRecord>(() => text(raw, 'record'), 'the record of a node'));
   }
 
   #create(namespace: string, next: TaskRecord): string | null {

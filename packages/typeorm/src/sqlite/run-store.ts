@@ -24,7 +24,7 @@ import type {
 } from '@guard/core';
 import type { Connection } from '../connection.js';
 import type { Lifetimes } from '../lifetime.js';
-import { explainMissing } from '../schema-missing.js';
+import { explainMissing, type TablesPlace } from '../schema-missing.js';
 import { text, type Row } from '../row.js';
 import { runStatements, type RunStatements } from '../statements/sqlite-runs.js';
 import type { TableNames } from '../tables.js';
@@ -35,7 +35,8 @@ import { cursorAfter, dueOf, placeOf, storedRun } from '../run-rows.js';
 /** What the store works with. */
 export interface SqliteRunsParts {
   readonly name: string;
-  readonly file: string;
+  /** The file, and what its tables were asked for by. */
+  readonly where: TablesPlace;
   readonly connection: Connection;
   readonly lifetimes: Lifetimes;
   readonly clock: Clock;
@@ -57,16 +58,16 @@ export class SqliteRuns implements RunStore {
   readonly name: string;
   readonly traits = { createRunning: true };
 
-  readonly #file: string;
+  readonly #where: TablesPlace;
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #sql: RunStatements;
   readonly #records: RunRecords;
   readonly #registry: RunRegistry;
 
-  constructor({ name, file, connection, lifetimes, clock, tables }: SqliteRunsParts) {
+  constructor({ name, where, connection, lifetimes, clock, tables }: SqliteRunsParts) {
     this.name = name;
-    this.#file = file;
+    this.#where = where;
     this.#connection = connection;
     this.#clock = clock;
     this.#sql = runStatements(tables);
@@ -205,7 +206,7 @@ export class SqliteRuns implements RunStore {
     try {
       return await work;
     } catch (error) {
-      throw explainMissing(error, this.#file);
+      throw explainMissing(error, this.#where);
     }
   }
 

@@ -1,7 +1,7 @@
 /** What Guard writes inside the application's transactions, on a real MariaDB. */
 import { createGuard, type Guard, type Lock } from '@guard/core';
 import { assertFence, completeRun, createRun, ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { Place } from '../support/place-on-server.js';
 import { newDatabase, onMariadb } from '../support/mariadb.js';
 import { created, moved, record } from '../support/running.js';
@@ -21,6 +21,8 @@ describeTransactions('MariaDB', {
   openTransactions:
     'SELECT CAST(count(*) AS CHAR) AS open FROM information_schema.innodb_trx WHERE trx_mysql_thread_id NOT IN (0, connection_id())',
 });
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('an open transaction on MariaDB', () => {
   const levels = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'] as const;
@@ -68,13 +70,72 @@ describe('an open transaction on MariaDB', () => {
     expect((await guard.runs.list({ task: 't' })).runs).toHaveLength(2);
   });
 
+  it('[S9] asks for a run whose key was rolled back or removed since it saw it, and for none that was committed', async () => {
+    for (const [key, ends] of [
+      ['rolled back', 'rollbackTransaction'],
+      ['committed', 'commitTransaction'],
+    ] as const) {
+      const other = dataSource.createQueryRunner();
+      await other.startTransaction();
+      await createRun(other.manager, guard, 't', { key });
+      const asked = dataSource.transaction(
+        'READ UNCOMMITTED',
+        async (manager) => (await createRun(manager, guard, 't', { key })).created,
+      );
+      await pause(200);
+      await other[ends]();
+      await other.release();
+      expect({ key, created: await asked }).toEqual({ key, created: key === 'rolled back' });
+    }
+    await dataSource.transaction('REPEATABLE READ', async (manager) => {
+      await manager.query('SELECT count(*) FROM guard_run');
+      await dataSource.query("DELETE FROM guard_run WHERE run_key = 'committed'");
+      expect((await createRun(manager, guard, 't', { key: 'committed' })).created).toBe(true);
+    });
+    const { runs } = await guard.runs.list({ task: 't' });
+    expect(runs.map(({ run }) => run.key).sort()).toEqual(['committed', 'rolled back']);
+  });
+
+  it.each(['a fence', 'a run'])(
+    '[S9] that asks for %s with two others, the first of which rolls back, is made at once or as a whole again',
+    async (what) => {
+      const lock = await guard.acquire('k');
+      const ask = (manager: EntityManager): Promise<unknown> =>
+        what === 'a fence' ? assertFence(manager, lock) : createRun(manager, guard, 't', { key: 'k' });
+      const first = dataSource.createQueryRunner();
+      await first.startTransaction();
+      await ask(first.manager);
+      const victims: unknown[] = [];
+      const work = (): Promise<void> =>
+        dataSource.transaction('READ COMMITTED', async (manager) => {
+          await manager.query("INSERT INTO ledger VALUES ('once')");
+          await ask(manager);
+        });
+      const again = (error: { readonly code?: unknown }): Promise<void> => {
+        victims.push(error.code);
+        return work();
+      };
+      await dataSource.query('CREATE TABLE ledger (what varchar(10))');
+      const others = [work().catch(again), work().catch(again)];
+      await pause(200);
+      await first.rollbackTransaction();
+      await first.release();
+      await Promise.all(others);
+      // The server decides whether there is one; there are no others.
+      expect(['', 'ER_LOCK_DEADLOCK']).toContain(victims.join());
+      expect(await dataSource.query('SELECT what FROM ledger')).toHaveLength(2);
+      const rows = `SELECT * FROM ${what === 'a fence' ? 'guard_fence' : 'guard_run'}`;
+      expect(await dataSource.query(rows)).toHaveLength(1);
+    },
+  );
+
   it('[S9] keeps nobody from asking for other runs while a change of its run waits for it', async () => {
     const runs = typeormRuns(dataSource);
     const stored = await created(runs, record('k'));
     const change = await dataSource.transaction(async (manager) => {
       await manager.query('SELECT seq FROM guard_run FORCE INDEX (PRIMARY) WHERE seq = 1 FOR UPDATE');
       const waiting = moved(runs, stored, { state: 'skipped', reason: 'missed', finishedAtMs: 1 });
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await pause(100);
       await othersAsk();
       return { waiting };
     });

@@ -1,6 +1,13 @@
 /** Stores of one Postgres database that differ in their tables or their schema, and pools with one connection. */
 import { createGuard, type Guard } from '@guard/core';
-import { completeRun, createRun, ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
+import {
+  completeRun,
+  createRun,
+  ensureSchema,
+  typeormLocks,
+  typeormRuns,
+  type TypeormTableOptions,
+} from '@guard/typeorm';
 import { DataSource } from 'typeorm';
 import { completing, recordsIn } from '../support/place-cases.js';
 import { newSchema, onPostgres } from '../support/postgres.js';
@@ -148,5 +155,20 @@ describe('two schemas of one Postgres database', () => {
     named(around);
     await guard.run('t', { key: 'l' }, completing(around));
     expect(await recordsIn(direct, `${one}.guard_run`)).toEqual(['k completed', 'l completed']);
+  });
+
+  it('are named where they are missing: the schema that a store was told, and not that of its data source', async () => {
+    const [one] = await newSchemas();
+    const [plain, named] = [await source(), await source({ schema: one })];
+    const missing = async (db: DataSource, options: TypeormTableOptions, call: string): Promise<void> => {
+      const asked = typeormRuns(db, { ...options, prefix: 'none_' }).get('n', { task: 't', key: 'k' });
+      await expect(asked).rejects.toMatchObject({
+        code: 'schema-missing',
+        message: expect.stringContaining(`call ensureSchema(dataSource, ${call})`),
+      });
+    };
+    await missing(plain, { schema: one }, `{ prefix: "none_", schema: "${one}" }`);
+    await missing(named, {}, '{ prefix: "none_" }');
+    await missing(named, { schema: one }, '{ prefix: "none_" }');
   });
 });

@@ -3,7 +3,15 @@
  * database. A place is where the tables of a store are, and nothing of one place reaches another.
  */
 import { createGuard, memoryLocks, systemClock, type Clock, type Guard, type LockBackend } from '@guard/core';
-import { completeRun, createRun, ensureSchema, typeormLocks, typeormRuns } from '@guard/typeorm';
+import {
+  assertFence,
+  completeRun,
+  createRun,
+  ensureSchema,
+  guardMigrations,
+  typeormLocks,
+  typeormRuns,
+} from '@guard/typeorm';
 import type { DataSource, DataSourceOptions, EntityManager } from 'typeorm';
 import type { TransactionPlace } from './transaction-stage.js';
 
@@ -134,6 +142,32 @@ export function describePlaces(database: string, { newPlace, poolOfOne }: PlaceP
       await guard.run('t', { key: 'k' }, completing(dataSource));
       expect(await recordsIn(dataSource, 'guard_run')).toEqual(['k completed']);
       expect(await recordsIn(dataSource, 'x_run')).toEqual([]);
+    });
+  });
+
+  describe(`tables that are missing on ${database}`, () => {
+    it('are named by the options in use, with the migration and the call that make them', async () => {
+      const dataSource = await place.dataSource({});
+      for (const options of [{}, { prefix: 'x_' }]) {
+        const written = 'prefix' in options ? '{ prefix: "x_" }' : '';
+        const [Migration] = guardMigrations(options);
+        const said = {
+          code: 'schema-missing',
+          message: expect.stringContaining(
+            `add guardMigrations(${written}) to the migrations of the data source and run them ` +
+              `(${new Migration!().name}), or call ensureSchema(dataSource${written && `, ${written}`})`,
+          ),
+        };
+        const guard = guardOn(dataSource, { ...options, locks: memoryLocks() });
+        await expect(
+          typeormRuns(dataSource, options).get('n', { task: 't', key: 'k' }),
+        ).rejects.toMatchObject(said);
+        const asked = dataSource.transaction((manager) => createRun(manager, guard, 't', { key: 'k' }));
+        await expect(asked).rejects.toMatchObject(said);
+        await using lock = await guard.acquire('k');
+        const passed = dataSource.transaction((manager) => assertFence(manager, lock, options));
+        await expect(passed).rejects.toMatchObject(said);
+      }
     });
   });
 

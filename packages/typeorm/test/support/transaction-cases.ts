@@ -137,6 +137,34 @@ export function describeCreateRun(
       expect(await guard().runs.history('pay', 'k')).toEqual([]);
     });
 
+    it('makes every run that is asked for at once in one transaction, and each key once', async () => {
+      const keys = ['a', 'b', 'c', 'a', 'b'];
+      const made = await dataSource().transaction((manager) =>
+        Promise.all(keys.map((key) => createRun(manager, guard(), 'pay', { key }))),
+      );
+      expect(made.map(({ created, run }) => `${run.key} ${created}`)).toEqual([
+        ...['a true', 'b true', 'c true', 'a false', 'b false'],
+      ]);
+      expect((await guard().runs.list({ task: 'pay' })).runs).toHaveLength(3);
+      for (const key of ['a', 'b', 'c']) expect(await guard().runs.history('pay', key)).toHaveLength(1);
+    });
+
+    it.each(['{', 'null', '5', '{}', '"text"'])(
+      '[S6] names a record that something else wrote, and what to do with it: %s',
+      async (record) => {
+        await guard().runs.create('pay', { key: 'k' });
+        await dataSource().query(`UPDATE guard_run SET record = '${record}'`);
+        const spoiled = {
+          code: 'unavailable',
+          message: expect.stringMatching(
+            / the record of run k of pay cannot be read: .*repair or delete its row$/,
+          ),
+        };
+        const asked = dataSource().transaction((manager) => createRun(manager, guard(), 'pay', { key: 'k' }));
+        await expect(asked).rejects.toMatchObject(spoiled);
+      },
+    );
+
     it('wants a guard that keeps its runs in the database of an open transaction', async () => {
       const refused = { code: 'invalid-argument' };
       await expect(createRun(dataSource().manager, guard(), 'pay')).rejects.toMatchObject(refused);
