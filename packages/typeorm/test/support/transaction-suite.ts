@@ -4,7 +4,7 @@
  */
 import { createGuard, memoryLocks, memoryState, type Guard, type Lock } from '@guard/core';
 import { VirtualClock } from '@guard/testing';
-import { assertFence, ensureSchema, guardMigrations, typeormLocks, typeormRuns } from '@guard/typeorm';
+import { assertFence, guardMigrations, typeormLocks, typeormRuns } from '@guard/typeorm';
 import type { DataSource } from 'typeorm';
 import { endChildren } from './child.js';
 import { account, describeCompareAndSave, describeCreateRun } from './transaction-cases.js';
