@@ -71,9 +71,9 @@ export async function openLine(client: unknown, { onMessage, onBroken, signal }:
 }
 
 function mastersOf(client: Members): Say[] {
-  const { masters = [], nodeClient } = client;
+  const { masters = [] } = client;
   return masters.map((master) => async (channel, text) => {
-    const node = (await nodeClient?.call(client, master)) as { readonly publish: Say } | undefined;
+    const node = (await client.nodeClient?.(master)) as { readonly publish: Say } | undefined;
     return node?.publish(channel, text);
   });
 }

@@ -128,7 +128,10 @@ describe('settings of the data source on MariaDB', () => {
     const without = typeormLocks(root, { prefix: 'none_' });
     expect(await ask(without, claim())).toMatchObject({
       status: 'failed',
-      cause: { code: 'schema-missing', message: expect.stringContaining('guardMigrations()') },
+      cause: {
+        code: 'schema-missing',
+        message: expect.stringContaining('guardMigrations({ prefix: "none_" })'),
+      },
     });
     const user = place.schema.slice(0, 30);
     await root.query(`CREATE USER ${user}@'%' IDENTIFIED BY 'x'`);

@@ -79,7 +79,10 @@ describe('settings of the data source', () => {
     const without = typeormLocks(dataSource, { prefix: 'none_' });
     expect(await ask(without, claim())).toMatchObject({
       status: 'failed',
-      cause: { code: 'schema-missing', message: expect.stringContaining('guardMigrations()') },
+      cause: {
+        code: 'schema-missing',
+        message: expect.stringContaining('guardMigrations({ prefix: "none_" })'),
+      },
     });
     const role = `r${place.schema}`;
     await dataSource.query(`CREATE ROLE ${role} LOGIN`);
