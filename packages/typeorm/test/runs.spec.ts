@@ -9,7 +9,7 @@ import { VirtualClock } from '@guard/testing';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { shell, watchedDriver } from './support/drivers.js';
 import { newPlace, type Place } from './support/place.js';
-import { created, line, moved, NAMESPACE, record } from './support/running.js';
+import { expectNamed, created, line, moved, NAMESPACE, record } from './support/running.js';
 
 jest.setTimeout(60_000);
 
@@ -342,25 +342,9 @@ describe('history', () => {
 
 describe('a record that cannot be read', () => {
   it('[S6] is named, also where it is a line of a history, a task or a node', async () => {
-    const runs = await ready();
-    const stored = await created(runs, record('k'));
-    await runs.putTask(NAMESPACE, null, { task: 'settlement' });
-    await runs.putNode(NAMESPACE, { id: 'n', label: 'n', startedAtMs: 1, tasks: [] } as never, 60_000);
-    for (const spoiled of ['{', 'null']) {
-      byHand((database) => {
-        for (const set of ['run_event SET event', 'task SET record', 'node SET record']) {
-          database.prepare(`UPDATE guard_${set} = ?`).run(spoiled);
-        }
-      });
-      for (const [named, read] of [
-        ['a line of the history of run k of settlement', () => runs.events(NAMESPACE, stored.run)],
-        ['the record of task settlement', () => runs.task(NAMESPACE, 'settlement')],
-        ['the record of a node', () => runs.nodes(NAMESPACE)],
-      ] as const) {
-        const message = expect.stringContaining(`${named} cannot be read: something else than a guard`);
-        await expect(read()).rejects.toMatchObject({ code: 'unavailable', message });
-      }
-    }
+    await expectNamed(await ready(), (set, spoiled) =>
+      byHand((database) => database.prepare(`UPDATE guard_${set} = ?`).run(spoiled)),
+    );
   });
 
   it('[S8] [L4] is told of once by name, and keeps the sweep from no other run', async () => {

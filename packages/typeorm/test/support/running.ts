@@ -48,3 +48,25 @@ export async function moved(
     cause: 'cause' in answer ? answer.cause : undefined,
   });
 }
+
+/** Spoils a column of one of Guard's tables; `set` says which, behind `UPDATE guard_`. */
+type Spoil = (set: string, text: string) => unknown;
+
+/** A line of a history, a task and a node that something else wrote are named where they are read (S6). */
+export async function expectNamed(runs: RunStore, spoil: Spoil): Promise<void> {
+  const { run } = await created(runs, record('k'));
+  await runs.putTask(NAMESPACE, null, { task: 'settlement' });
+  await runs.putNode(NAMESPACE, { id: 'n', label: 'n', startedAtMs: 1, tasks: [] } as never, 60_000);
+  for (const spoiled of ['{', 'null']) {
+    for (const set of ['run_event SET event', 'task SET record', 'node SET record'])
+      await spoil(set, spoiled);
+    for (const [named, read] of [
+      ['a line of the history of run k of settlement', () => runs.events(NAMESPACE, run)],
+      ['the record of task settlement', () => runs.task(NAMESPACE, 'settlement')],
+      ['the record of a node', () => runs.nodes(NAMESPACE)],
+    ] as const) {
+      const message = expect.stringContaining(`${named} cannot be read: something else than a guard`);
+      await expect(read()).rejects.toMatchObject({ code: 'unavailable', message });
+    }
+  }
+}
