@@ -43,6 +43,14 @@ function guardHere() {
   return guard;
 }
 
+/** The programs go on writing while something is broken: that waits for its turn. */
+const BESIDE_OTHERS_MS = 10_000;
+
+/** Takes the right to write first: a reader that wants it later is refused at once, however long it may wait. */
+function rename(database: ReturnType<typeof shell>, from: string, to: string): void {
+  database.exec(`BEGIN IMMEDIATE; ALTER TABLE ${from} RENAME TO ${to}; COMMIT`);
+}
+
 describePrograms('SQLite', {
   opener: join(__dirname, 'workers/open-sqlite.ts'),
   newPlace: async () => {
@@ -60,10 +68,10 @@ describePrograms('SQLite', {
       what: 'their table is missing',
       code: 'schema-missing',
       begin: async (place) => {
-        const database = shell((place as SqlitePlace).file);
-        database.exec('ALTER TABLE guard_run RENAME TO away');
+        const database = shell((place as SqlitePlace).file, BESIDE_OTHERS_MS);
+        rename(database, 'guard_run', 'away');
         return async () => {
-          database.exec('ALTER TABLE away RENAME TO guard_run');
+          rename(database, 'away', 'guard_run');
           database.close();
         };
       },
@@ -72,7 +80,7 @@ describePrograms('SQLite', {
       what: 'every lock is refused',
       code: 'unavailable',
       begin: async (place) => {
-        const database = shell(`${(place as SqlitePlace).file}-guard`);
+        const database = shell(`${(place as SqlitePlace).file}-guard`, BESIDE_OTHERS_MS);
         database.exec('BEGIN IMMEDIATE');
         return async () => {
           database.exec('ROLLBACK');

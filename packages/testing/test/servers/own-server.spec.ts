@@ -35,6 +35,16 @@ function leftIn(folder: string): string[] {
   return readdirSync(folder).filter((name) => !name.startsWith('guard-workers-'));
 }
 
+/** The records of the tests that run on a machine. */
+function recorded(machine: Machine): string[] {
+  const folder = join(machine.known('guard-servers'), 'records');
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((test) => {
+    const names = readdirSync(join(folder, test)).filter((name) => !name.endsWith('.new'));
+    return names.map((name) => readFileSync(join(folder, test, name), 'utf8'));
+  });
+}
+
 describe('A server', () => {
   it('is never somebody else’s who took the port first: another port is tried', async () => {
     machine.install(
@@ -97,6 +107,8 @@ describe('Nothing stays', () => {
     const file = join(machine.folder, 'installer');
     await until('the installation runs', () => existsSync(file));
     const installer = Number(readFileSync(file, 'utf8'));
+    // A test that is killed between the two has started what nobody knows of.
+    await until('it is on the records', () => recorded(machine).some((text) => text.includes('"pid"')));
     await starting.kill();
     await until('the installation has ended', () => !lives(installer));
     await until('its folders are gone', () => {

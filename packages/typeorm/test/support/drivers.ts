@@ -43,7 +43,7 @@ export function hookedDriver(
   }
 }
 
-/** A connection of a person with a shell: raw, waits for nobody. */
-export function shell(file: string): Database.Database {
-  return new Database(file, { timeout: 0 });
+/** A connection of a person with a shell: raw, waits for nobody unless it is told to. */
+export function shell(file: string, waitMs = 0): Database.Database {
+  return new Database(file, { timeout: waitMs });
 }
