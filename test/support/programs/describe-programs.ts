@@ -125,7 +125,9 @@ export function describePrograms(name: string, suite: ProgramSuite): void {
       expect(begin.atMs).toBeGreaterThan(end.atMs);
       // The lease would have lasted six seconds.
       expect(begin.atMs - end.atMs).toBeLessThan(4_000);
-      expect(mine.told.map(({ what }) => what)).toEqual(['begin', 'end']);
+      // A try that was on its way when the guard closed may end with that.
+      const told = mine.told.filter(({ code }) => code !== 'closed');
+      expect(told.map(({ what }) => what)).toEqual(['begin', 'end']);
       other.worker.signal('SIGTERM');
       await other.worker.finish();
     });
