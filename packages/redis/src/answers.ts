@@ -89,7 +89,7 @@ function infoOf(key: string, answer: unknown): LockInfo {
 }
 
 /** `g|token|claim|record`. Whatever else comes on the channel is not ours. */
-export function noticeOf(message: string): Notice | undefined {
+export function noticeOf(message: string): (Notice & { readonly type: 'granted' }) | undefined {
   const [type, token, claim, ...record] = message.split('|');
   if (type !== 'g' || token === undefined || claim === undefined || !/^\d{19}$/.test(token)) return undefined;
   const name = record.join('|');

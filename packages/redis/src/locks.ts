@@ -237,10 +237,11 @@ class RedisLocks implements LockBackend {
     return this.subscriptions.add(
       CHANNEL_PREFIX + session,
       (message) => {
-        const notice = noticeOf(message);
-        if (notice === undefined) return;
+        const grant = noticeOf(message);
+        if (grant === undefined) return;
+        const { key, claim } = grant;
         // No replica has confirmed the hand-over yet: the claim asks for its lock, and that answer waits for them.
-        onNotice(this.acks === undefined ? notice : { type: 'gap', open: true });
+        onNotice(this.acks === undefined ? grant : { type: 'turn', key, claim });
       },
       (open) => onNotice({ type: 'gap', open }),
     );

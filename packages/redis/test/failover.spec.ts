@@ -67,6 +67,43 @@ describe.each(LIBRARIES)('Behind Sentinel, %s', (_, via) => {
     expect((await second.state.get('e'))?.value).toBe(1);
   });
 
+  it('[L2] [C4] locks that many wait for are handed over at once where replicas confirm them, by a question each', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage, { locks: { acks: { replicas: 1, timeoutMs: '5s' } } });
+    const { master } = await roles();
+    const admin = stage.admin(master);
+    const asked = async (): Promise<number> =>
+      Number(/cmdstat_wait:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+    const waits: number[] = [];
+    let askedMost = 0;
+    for (let round = 0; round < 8; round += 1) {
+      const keys = Array.from({ length: 48 }, (_each, n) => `${round}-${n}`);
+      const held = await Promise.all(keys.map((key) => guard.acquire(key, { ttl: '6s' })));
+      const next = keys.map((key) => guard.acquire(key, { ttl: '6s', wait: '20s' }));
+      await until('all wait', async () => {
+        const { waiting } = await guard.inspect(keys.at(-1)!);
+        return waiting === 1;
+      });
+      const before = await asked();
+      await Promise.all(
+        held.map(async (lock, n) => {
+          // Over some milliseconds, so that messages come while questions are on their way.
+          await new Promise((resolve) => setTimeout(resolve, n % 6));
+          const releasedAtMs = performance.now();
+          await lock.release();
+          const other = await next[n]!;
+          waits.push(performance.now() - releasedAtMs);
+          await other.release();
+        }),
+      );
+      askedMost = Math.max(askedMost, (await asked()) - before);
+    }
+    // Who is forgotten waits for the next refresh of its ticket, after two seconds.
+    expect(waits.filter((waitMs) => waitMs > 1_500)).toEqual([]);
+    // Questions share requests: never more of these than there are hand-overs.
+    expect(askedMost).toBeLessThanOrEqual(48);
+  }, 90_000);
+
   it('[B41] [S1-assumption] [S2] a lock that no replica had is told of with the next renewal, and the next token is larger', async () => {
     await using stage = new Stage();
     const first = await guardOf(stage);

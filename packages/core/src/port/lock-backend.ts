@@ -138,6 +138,8 @@ export interface LockInfo {
 export type Notice =
   /** A hand-over: the ticket became the holder, for its `ticketTtlMs`. */
   | { readonly type: 'granted'; readonly key: string; readonly claim: string; readonly token: bigint }
+  /** The ticket may have become the holder: its claim asks, and that answer counts. */
+  | { readonly type: 'turn'; readonly key: string; readonly claim: string }
   /** The claim does not hold the lock any more. */
   | { readonly type: 'lost'; readonly key: string; readonly claim: string }
   /**

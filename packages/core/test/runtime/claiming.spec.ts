@@ -4,6 +4,7 @@ import {
   memoryLocks,
   type ClaimAnswer,
   type LockBackend,
+  type Notice,
 } from '../../src/index.js';
 import { plain, stage, watch } from './stage.js';
 
@@ -223,6 +224,42 @@ describe('a claim', () => {
     await clock.advance(10);
     expect(next.settled).toBe(false);
     expect(lock.isHeld()).toBe(true);
+  });
+
+  it.each<[string, (claim: string) => Notice]>([
+    ['that notices may have been missed', () => ({ type: 'gap', open: true })],
+    ['that it may be its turn', (claim) => ({ type: 'turn', key: 'default/lock/q', claim })],
+    ['that it does not hold the lock any more', (claim) => ({ type: 'lost', key: 'default/lock/q', claim })],
+  ])('[L2] asks once more where it is told, while a request is on its way, %s', async (_what, noticeFor) => {
+    const { clock } = stage();
+    const inner = memoryLocks({ clock });
+    const asked: string[] = [];
+    let tell: (notice: Notice) => void = () => undefined;
+    const backend: LockBackend = {
+      ...plain(inner),
+      // Messages do not come, and answers take a while.
+      subscribe: async (session, onNotice) => {
+        tell = onNotice;
+        return inner.subscribe!(session, () => undefined);
+      },
+      acquire: async (claims) => {
+        asked.push(...claims.map((claim) => claim.id));
+        const answers = await inner.acquire(claims);
+        await new Promise<void>((resolve) => void clock.setTimer(() => resolve(), 100));
+        return answers;
+      },
+    };
+    const holder = createGuard({ locks: inner, clock });
+    const lock = await holder.acquire('q');
+    const next = watch(createGuard({ locks: backend, clock }).acquire('q', { wait: '1m' }));
+    // It asks again as its messages may come now: carried out before the release, answered after it.
+    await clock.advance(150);
+    expect(asked).toHaveLength(2);
+    await lock.release();
+    tell(noticeFor(asked[1]!));
+    tell(noticeFor(asked[1]!));
+    await clock.advance(200);
+    expect([next.value?.isHeld(), asked.length]).toEqual([true, 3]);
   });
 
   it('[S2] is refused a token that is not larger than one this process saw, and says why', async () => {

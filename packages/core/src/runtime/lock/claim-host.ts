@@ -19,6 +19,8 @@ export interface WaitingClaim extends OfClaim {
   readonly isAsking: boolean;
   /** Sends the acquire again. */
   ask(): void;
+  /** The same, after a request that is on its way as well: that one may have been carried out too early. */
+  askAfresh(): void;
   noticed(token: bigint): void;
   giveUp(reason: GiveUp): void;
 }
@@ -47,6 +49,8 @@ export interface ClaimHost extends LeaseHost {
   wentBack(fullKey: string, token: bigint): unknown;
   /** A notice: the claim's ticket was handed the lock. */
   noticedGrant(claimId: string, token: bigint): void;
+  /** A notice: the claim's ticket may have been handed the lock, and asking tells. */
+  noticedTurn(claimId: string): void;
   /** A notice: the claim does not hold the lock any more. */
   noticedLoss(claimId: string): void;
   /** The claim's id is about to change, or has changed. */

@@ -84,7 +84,9 @@ export class KeyQueue implements Due {
 
   /** Asks now: a notice may have been missed, or a lock of this process was given back. */
   wake(): void {
-    if (this.claims.size > 0) this.speak();
+    const first = this.first();
+    if (first?.isAsking === true) first.askAfresh();
+    else this.speak();
   }
 
   /** Called by the scheduler. */

@@ -2,6 +2,7 @@
  * What the rest of the runtime (single runs, nodes, facades) sees of locks: full keys in, handles out. Waiting,
  * renewing, batching and giving up happen behind it.
  */
+import type { GuardEvents } from '../../api/event.js';
 import type { Lock } from '../../api/lock.js';
 import type { Holder, LockInfo } from '../../port/lock-backend.js';
 
@@ -26,6 +27,9 @@ export type ClaimOutcome =
   | { readonly status: 'granted'; readonly lock: HeldLock }
   /** The wait ended, and somebody else holds the lock (or stands before us). */
   | { readonly status: 'busy'; readonly holder?: Holder; readonly expiresInMs?: number };
+
+/** Why a claim ended without a lock, as its event tells it. */
+export type CancelReason = GuardEvents['claim-cancelled']['reason'];
 
 /** A handle with what the run engine needs beyond the public face. */
 export interface HeldLock extends Lock {

@@ -25,7 +25,7 @@ import { currentFrame, holdsInFrame, type Frame } from '../context.js';
 import type { Events } from '../events.js';
 import { Lease } from './held-lock.js';
 import type { Grant } from './lease-host.js';
-import type { ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
+import type { CancelReason, ClaimOutcome, ClaimRequest, LockService } from './lock-service.js';
 import { abortedError, closedError, deadlockError, faultError } from './lock-errors.js';
 import { unavailable } from '../flight/outage.js';
 import { atMost } from '../flight/pause.js';
@@ -38,6 +38,7 @@ import { asking } from '../flight/retry.js';
 import { Verbs } from '../flight/verbs.js';
 
 const INSPECT_BUDGET_MS = 5_000;
+
 /** What the locks of a guard are made of. */
 export interface LocksOptions {
   readonly backend: LockBackend;
@@ -238,19 +239,22 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     this.pending.add(claim);
   }
 
-  // Notices.
-
-  /** A ticket was handed the lock. */
+  /** A notice: a ticket was handed the lock. */
   noticedGrant(claimId: string, token: bigint): void {
     const claim = this.pending.find(claimId);
     // A token that went back is no reason to believe: the next answer of the backend will say what is wrong.
     if (claim !== undefined && this.wentBack(claim.request.key, token) === undefined) claim.noticed(token);
   }
 
-  /** A claim does not hold the lock any more. */
+  /** A notice: a ticket may have been handed the lock. */
+  noticedTurn(claimId: string): void {
+    this.pending.find(claimId)?.askAfresh();
+  }
+
+  /** A notice: a claim does not hold the lock any more. */
   noticedLoss(claimId: string): void {
     this.held.get(claimId)?.refused();
-    this.pending.find(claimId)?.ask();
+    this.pending.find(claimId)?.askAfresh();
   }
 
   ended(claim: PendingClaim, end: ClaimEnd): void {
@@ -288,11 +292,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     return lease;
   }
 
-  private tellCancelled(
-    request: ClaimRequest,
-    reason: 'aborted' | 'timeout' | 'failed' | 'closed' | 'late',
-  ): void {
-    if (this.events.has('claim-cancelled'))
-      this.events.emit('claim-cancelled', { key: request.shownKey, reason });
+  private tellCancelled({ shownKey: key }: ClaimRequest, reason: CancelReason): void {
+    if (this.events.has('claim-cancelled')) this.events.emit('claim-cancelled', { key, reason });
   }
 }

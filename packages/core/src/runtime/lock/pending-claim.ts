@@ -49,6 +49,8 @@ export class PendingClaim implements WaitingClaim, Due {
   private lastSentMonoMs: number | undefined;
   /** An acquire under this id was sent and its answer is not known. */
   private unanswered = false;
+  /** Something happened that the request on its way may not have seen. */
+  private stale = false;
   private retry: Due | undefined;
   private grantedToken: bigint | undefined;
   /** Ends the listening to the caller's signal. */
@@ -106,6 +108,12 @@ export class PendingClaim implements WaitingClaim, Due {
     this.submitted = this.host.acquire(claim, (landing) => this.landed(landing));
   }
 
+  /** Asks for what is so by now. A request on its way may have been carried out before, so another one follows it. */
+  askAfresh(): void {
+    if (this.submitted === undefined) return this.ask();
+    this.stale = true;
+  }
+
   /** Whether a request is on its way. */
   get isAsking(): boolean {
     return this.submitted !== undefined;
@@ -115,6 +123,8 @@ export class PendingClaim implements WaitingClaim, Due {
     if (this.state.phase === 'done') return this.overtaken(landing);
     this.submitted = undefined;
     this.lastSentMonoMs = landing.sentAt.monoMs;
+    const { stale } = this;
+    this.stale = false;
     const now = this.host.clock.now();
     if (!landing.ok || landing.answer.status === 'failed') {
       this.unanswered = true;
@@ -122,6 +132,7 @@ export class PendingClaim implements WaitingClaim, Due {
       return this.apply({ type: 'failed', cause, permanent: isPermanent(cause), now });
     }
     this.answered(landing.answer, landing.sentAt, now);
+    if (stale) this.ask();
   }
 
   private answered(answer: Exclude<ClaimAnswer, { status: 'failed' }>, sentAt: Instant, now: Instant): void {

@@ -164,6 +164,8 @@ export class WaitingRoom implements Room {
     switch (notice.type) {
       case 'granted':
         return this.locks.noticedGrant(notice.claim, notice.token);
+      case 'turn':
+        return this.locks.noticedTurn(notice.claim);
       case 'lost':
         return this.locks.noticedLoss(notice.claim);
       case 'gap':
