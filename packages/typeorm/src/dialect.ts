@@ -10,6 +10,7 @@ import type { SqliteDatabase, SqliteDriver } from './driver.js';
 import type { MysqlDriver } from './mariadb/connections.js';
 import { databaseName } from './place-name.js';
 import type { PgDriver } from './postgres/connections.js';
+import type { TableOptions } from './tables.js';
 import { mariadbAddress, postgresAddress, type ExtraOptions } from './server-address.js';
 
 /** A SQLite database file and the driver that the application opens it with. */
@@ -51,12 +52,20 @@ export type Target = SqliteTarget | PostgresTarget | MariadbTarget;
 /**
  * What the data source points at.
  *
- * @throws GuardError `invalid-argument`: another driver, or a database in memory, which no other process can see.
+ * @throws GuardError `invalid-argument`: another driver, a database in memory, which no other process can see, one that
+ * is opened for reading only, or a schema where there are none.
  */
-export function targetOf(dataSource: DataSource): Target {
+export function targetOf(dataSource: DataSource, { schema }: TableOptions = {}): Target {
   const { options, driver } = (dataSource ?? {}) as Partial<DataSource>;
   if (options === undefined || driver === undefined) {
     throw invalidArgument('dataSource', dataSource, 'must be a DataSource of TypeORM');
+  }
+  if (schema !== undefined && options.type !== 'postgres') {
+    throw invalidArgument(
+      'schema',
+      schema,
+      `must not be given for ${options.type}: only Postgres has schemas`,
+    );
   }
   if (options.type === 'better-sqlite3') return sqliteTarget(options, driver);
   if (options.type === 'postgres') return postgresTarget(options, driver);
@@ -78,12 +87,20 @@ function sqliteTarget(
   options: Extract<DataSource['options'], { type: 'better-sqlite3' }>,
   driver: DataSource['driver'],
 ): SqliteTarget {
-  const { database } = options;
+  // As the driver does with it.
+  const database = options.database.trim();
   if (database === '' || database.includes(':memory:')) {
     throw new GuardError(
       'invalid-argument',
       `dataSource must use a database file: ${JSON.stringify(database)} is a database that no other process can ` +
         `see. Within one process use memoryLocks() and memoryState() of @guard/core`,
+    );
+  }
+  if (options.readonly === true) {
+    throw invalidArgument(
+      'dataSource.options.readonly',
+      true,
+      'must not be set: Guard writes to the database; give it a data source of its own',
     );
   }
   const loaded = driver as unknown as LoadedDriver;

@@ -102,7 +102,8 @@ export interface GuardEntities {
 }
 
 /**
- * Guard's tables as entities.
+ * Guard's tables as entities. TypeORM puts the `entityPrefix` of the data source before their names, so it has to be
+ * taken off the `prefix` here: tables of the prefix `app_guard_` are entities of the prefix `guard_` where it is `app_`.
  *
  * @throws GuardError `invalid-argument`: a bad option.
  *
@@ -115,6 +116,9 @@ export function guardEntities(options: EntityOptions = {}): GuardEntities {
   checkTableOptions(options, ['type']);
   const { type = 'better-sqlite3', schema } = options;
   if (!TYPES.includes(type)) throw invalidArgument('type', type, `must be one of ${TYPES.join(', ')}`);
+  if (schema !== undefined && type !== 'postgres') {
+    throw invalidArgument('schema', schema, `must not be given for ${type}: only Postgres has schemas`);
+  }
   const names = tableNames(options);
   const made = <T>(entity: EntitySchemaOptions<T>): EntitySchema<T> => {
     if (type === 'better-sqlite3') return new EntitySchema<T>(entity);

@@ -46,7 +46,7 @@ export function guardMigrations(options: TableOptions = {}): readonly MigrationC
  */
 export async function ensureSchema(dataSource: DataSource, options: TableOptions = {}): Promise<void> {
   checkTableOptions(options);
-  const target = targetOf(dataSource);
+  const target = targetOf(dataSource, options);
   const names = tableNames(options);
   switch (target.type) {
     case 'postgres':
@@ -64,7 +64,7 @@ function statementsFor(
 ): { readonly create: readonly string[]; readonly drop: readonly string[] } {
   // Up to TypeORM 0.3 it is called connection.
   const { dataSource } = queryRunner as { readonly dataSource?: DataSource };
-  const target = targetOf(dataSource ?? queryRunner.connection);
+  const target = targetOf(dataSource ?? queryRunner.connection, options);
   const names = tableNames(options);
   switch (target.type) {
     case 'postgres': {

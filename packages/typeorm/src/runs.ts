@@ -25,11 +25,12 @@ export type TypeormRunsOptions = TypeormTableOptions;
  *
  * A data source of a database server must be initialized before the first use. It is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory, or a bad option.
+ * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory or opened for
+ * reading only, or a bad option.
  */
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
   checkStoreOptions(options);
-  const target = targetOf(dataSource);
+  const target = targetOf(dataSource, options);
   const store = storeOf(target, options);
   rememberRunTables(store, dataSource, options);
   return store;

@@ -31,7 +31,7 @@ export async function assertFence(
 ): Promise<void> {
   checkTableOptions(options);
   const { backendName, fullKey, token, key } = checkLock(lock);
-  const writes = writesFor(targetOf(transactionOf(manager)), options);
+  const writes = writesFor(targetOf(transactionOf(manager), options), options);
   const resource = `${backendName}|${fullKey}`;
   const [passed] = await query(manager, writes, writes.passFence(resource, token));
   if (String(passed?.['token']) !== String(token)) {

@@ -81,6 +81,24 @@ describe('options that are not what they should be', () => {
     }
   });
 
+  it('are refused where they do nothing: only Postgres has schemas', async () => {
+    const schema = 'app';
+    const refused = /schema must not be given for .*: only Postgres has schemas/;
+    const mariadb = new DataSource({ type: 'mariadb', host: 'db', database: 'app' });
+    for (const source of [db, mariadb]) {
+      for (const factory of factories) expect(() => factory(source, { schema })).toThrow(refused);
+      await expect(ensureSchema(source, { schema })).rejects.toThrow(refused);
+      const manager = { queryRunner: { isTransactionActive: true }, connection: source } as never;
+      const lock = { fullKey: 'k', backendName: 'b' } as never;
+      await expect(assertFence(manager, lock, { schema })).rejects.toThrow(refused);
+      const [Tables] = guardMigrations({ schema });
+      await expect(new Tables!().up({ connection: source } as never)).rejects.toThrow(refused);
+    }
+    for (const type of ['better-sqlite3', 'mariadb', 'mysql'] as const) {
+      expect(() => guardEntities({ type, schema })).toThrow(refused);
+    }
+  });
+
   it('are refused by assertFence, ensureSchema, guardMigrations and guardEntities too', async () => {
     for (const options of tables) {
       expect(() => guardMigrations(options)).toThrow(code);

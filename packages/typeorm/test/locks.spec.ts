@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { typeormLocks, typeormState } from '@guard/typeorm';
+import { ensureSchema, typeormLocks, typeormRuns, typeormState } from '@guard/typeorm';
 import { GuardError, type LockBackend, type StateStore } from '@guard/core';
 import { VirtualClock } from '@guard/testing';
 import type { DataSource } from 'typeorm';
@@ -69,12 +69,20 @@ async function inTransaction<T>(work: (dataSource: DataSource) => Promise<T>): P
 }
 
 describe('the data source', () => {
-  it.each([':memory:', '', 'file::memory:?cache=shared'])('is refused where it is %j', (database) => {
+  it.each([':memory:', '', ' ', 'file::memory:?cache=shared'])('is refused where it is %j', (database) => {
     const dataSource = place.dataSource({ database });
     for (const make of [typeormLocks, typeormState]) {
       expect(() => make(dataSource)).toThrow(expect.objectContaining({ code: 'invalid-argument' }));
     }
     expect(() => typeormLocks(dataSource)).toThrow(/no other process can see/);
+  });
+
+  it('is refused where it is opened for reading only, by everything that writes', async () => {
+    const dataSource = place.dataSource({ readonly: true });
+    for (const make of [typeormLocks, typeormState, typeormRuns]) {
+      expect(() => make(dataSource)).toThrow(/readonly must not be set: Guard writes to the database/);
+    }
+    await expect(ensureSchema(dataSource)).rejects.toThrow(/readonly must not be set/);
   });
 
   it('is refused with the names of the drivers that are supported', () => {
@@ -95,8 +103,13 @@ describe('the data source', () => {
   it('gives one name to one file, whatever path leads to it', () => {
     mkdirSync(join(place.folder, 'deep'));
     const direct = open().name;
-    const detour = place.dataSource({ database: join(place.folder, 'deep', '..', 'app.sqlite') });
-    expect(typeormLocks(detour).name).toBe(direct);
+    // The driver takes no space at an end for a part of the path.
+    for (const path of [
+      join(place.folder, 'deep', '..', 'app.sqlite'),
+      ` ${join(place.folder, 'app.sqlite')} `,
+    ]) {
+      expect(typeormLocks(place.dataSource({ database: path })).name).toBe(direct);
+    }
     expect(typeormLocks(place.dataSource(), { name: 'main' }).name).toBe('main');
   });
 });

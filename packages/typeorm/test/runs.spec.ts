@@ -5,8 +5,11 @@
 import { rmSync } from 'node:fs';
 import { ensureSchema, guardEntities, guardMigrations, typeormLocks, typeormRuns } from '@guard/typeorm';
 import { createGuard, memoryLocks, type RunStore } from '@guard/core';
-import { VirtualClock } from '@guard/testing';
+import { failureOf, VirtualClock } from '@guard/testing';
 import type { DataSource, DataSourceOptions } from 'typeorm';
+import { targetOf, type SqliteTarget } from '../src/dialect.js';
+import { createInFile } from '../src/sqlite/application-schema.js';
+import { tableNames } from '../src/tables.js';
 import { shell, watchedDriver } from './support/drivers.js';
 import { newPlace, type Place } from './support/place.js';
 import { expectNamed, created, line, moved, NAMESPACE, record } from './support/running.js';
@@ -140,6 +143,15 @@ describe('the schema', () => {
     expect(await dataSource.getRepository(guard.task).find()).toMatchObject([{ lowWaterMarkMs: 7 }]);
   });
 
+  it('can be queried as entities where the data source has a prefix for all of them', async () => {
+    const prefix = 'app_guard_';
+    await ensureSchema(place.dataSource(), { prefix });
+    await created(open(place.dataSource(), { prefix }), record('k'));
+    const guard = guardEntities({ prefix: 'guard_' });
+    const dataSource = await application({ entities: Object.values(guard), entityPrefix: 'app_' });
+    expect(await dataSource.getRepository(guard.run).find()).toMatchObject([{ runKey: 'k' }]);
+  });
+
   it('may come from synchronize too', async () => {
     await application({ entities: Object.values(guardEntities()), synchronize: true });
     const runs = open();
@@ -149,6 +161,14 @@ describe('the schema', () => {
 });
 
 describe('the application’s file', () => {
+  it('that a connection keeps for itself for good is told of where tables are to be made in it', async () => {
+    const alone = await application({ prepareDatabase: (file) => file.pragma('locking_mode = EXCLUSIVE') });
+    await alone.query('CREATE TABLE business (id integer)');
+    const clock = new VirtualClock();
+    const making = failureOf(createInFile(targetOf(place.dataSource()) as SqliteTarget, tableNames(), clock));
+    expect((await clock.runUntil(making)).message).toMatch(/keeps it locked, .* locking_mode = EXCLUSIVE/);
+  });
+
   it('keeps its journal mode, and is not made where it is missing', async () => {
     const runs = open();
     expect(await runs.create(NAMESPACE, record('k'), line())).toMatchObject({
