@@ -14,6 +14,8 @@ export class ChangeWatch {
   isOpen = false;
   /** It is not put on a stream before its range could be read. */
   asksFirst = false;
+  /** Whether somebody waits for it to open, and the process lives for that (L5). */
+  isWaitedFor = true;
   /** Who waits for its first opening. */
   waiting: { readonly resolve: () => void; readonly reject: (cause: Error) => void } | undefined;
 

@@ -159,7 +159,10 @@ class EtcdLocks implements LockBackend {
 
   subscribe(session: string, onNotice: (notice: Notice) => void): Promise<Subscription> {
     if (this.closed) return this.refusal();
-    return this.inbox.subscribe(session, onNotice);
+    const subscription = this.inbox.subscribe(session, onNotice);
+    // The first lock of a process is held before anybody listens.
+    this.host.ownKeys.held();
+    return subscription;
   }
 
   /** Nothing keeps a lease alive any more. What is held can still be given back. */

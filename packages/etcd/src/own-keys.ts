@@ -14,6 +14,8 @@ const LOOK_EVERY_MS = 400;
 const MAX_WATCHES = 64;
 /** So many are opened after one look: each asks first whether it may. */
 const AT_ONCE = 32;
+/** After one that did not open: whatever is in the way is the inbox's trouble too. */
+const AGAIN_AFTER_MS = 5_000;
 
 /** Who is told. */
 interface Listeners {
@@ -25,6 +27,9 @@ interface Listeners {
 export class OwnKeys {
   private readonly watched = new Set<Own>();
   private timer: Timer | undefined;
+  /** Locks that last have found no place. */
+  private crowded = false;
+  private notBeforeMs = -Infinity;
 
   constructor(
     private readonly stream: WatchCarrier,
@@ -35,10 +40,11 @@ export class OwnKeys {
     private readonly listeners: Listeners,
   ) {}
 
-  /** A lock is held. */
+  /** A lock is held, or those that hold some listen from now on. */
   held(): void {
-    if (this.listeners.isHeard)
-      this.timer ??= this.clock.setTimer(() => this.look(), LOOK_EVERY_MS, { ref: false });
+    if (!this.listeners.isHeard || this.timer !== undefined) return;
+    const delayMs = Math.max(LOOK_EVERY_MS, this.notBeforeMs - this.clock.now().monoMs);
+    this.timer = this.clock.setTimer(() => this.look(), delayMs, { ref: false });
   }
 
   close(): void {
@@ -49,10 +55,12 @@ export class OwnKeys {
 
   private look(): void {
     this.timer = undefined;
+    this.crowded = false;
     let left = AT_ONCE;
     for (const own of this.claims.all()) {
-      if (!own.held || own.unwatch !== undefined || this.watched.size >= MAX_WATCHES) continue;
-      if (!own.lasts || left === 0) this.held();
+      if (!own.held || own.unwatch !== undefined) continue;
+      if (own.lasts && this.watched.size >= MAX_WATCHES) this.crowded = true;
+      else if (!own.lasts || left === 0) this.held();
       else {
         left -= 1;
         void this.watch(own);
@@ -68,20 +76,24 @@ export class OwnKeys {
       if (events.some(({ type }) => type === 'Delete')) void ask();
     };
     const range = { key: own.name, range_end: Buffer.concat([own.name, Buffer.of(0)]) };
-    // What was missed while it was down, renewals find out.
-    const watch = new ChangeWatch(this.stream, range, heard, () => undefined);
+    // It may have been deleted while the watch was down.
+    const watch = new ChangeWatch(this.stream, range, heard, (open) => void (open && ask()));
+    watch.isWaitedFor = false;
     this.watched.add(own);
-    own.unwatch = () => {
-      own.unwatch = undefined;
+    const unwatch = (): void => {
+      if (own.unwatch === unwatch) own.unwatch = undefined;
       this.watched.delete(own);
       watch.close();
+      if (this.crowded) this.held();
     };
+    own.unwatch = unwatch;
     try {
       await watch.open();
     } catch {
-      // It is not tried again: who waits for a stream that does not open is the inbox.
-      this.watched.delete(own);
-      return;
+      if (own.unwatch !== unwatch) return;
+      this.notBeforeMs = this.clock.now().monoMs + AGAIN_AFTER_MS;
+      unwatch();
+      return this.held();
     }
     // It may have been deleted before.
     await ask();

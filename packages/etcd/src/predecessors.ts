@@ -47,7 +47,11 @@ export class Predecessors {
       this.leave(process);
       this.wake();
     };
-    const watch = new ChangeWatch(this.stream, this.names.markers(process), heard, nothing);
+    // What was missed while it was down is told by the gap of the inbox, which is on the same stream: whoever still waits
+    // for that process meets it again.
+    const again = (open: boolean): void => void (open && this.isOf(process, watch) && this.leave(process));
+    const watch = new ChangeWatch(this.stream, this.names.markers(process), heard, again);
+    watch.isWaitedFor = false;
     this.watches.set(process, watch);
     // Where it does not open, the next refreshing tries again.
     watch.open().catch(() => void (this.isOf(process, watch) && this.watches.delete(process)));
@@ -63,6 +67,3 @@ export class Predecessors {
     watch?.close();
   }
 }
-
-/** What was missed while it was down is told by the gap of the inbox, which is on the same stream. */
-function nothing(): void {}

@@ -84,7 +84,7 @@ export class WatchStream implements WatchCarrier {
   private opened(watch: ChangeWatch): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       // Whoever waits keeps the process alive; an open watch does not (L5).
-      const timer = this.clock.setTimer(() => this.late(watch), OPEN_WITHIN_MS);
+      const timer = this.clock.setTimer(() => this.late(watch), OPEN_WITHIN_MS, { ref: watch.isWaitedFor });
       const settled = (settle: () => void): void => {
         watch.waiting = undefined;
         timer.cancel();

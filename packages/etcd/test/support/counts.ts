@@ -23,3 +23,9 @@ export async function countsOf(url: string): Promise<Record<keyof typeof METRICS
   const counts = Object.entries(METRICS).map(([name, metric]) => [name, of(metric)] as const);
   return Object.fromEntries(counts) as Record<keyof typeof METRICS, number>;
 }
+
+/** How many watches stand at a server. */
+export async function watchersOf(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^etcd_debugging_mvcc_watcher_total (.+)$/m.exec(text)?.[1]);
+}

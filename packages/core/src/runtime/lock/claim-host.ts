@@ -41,6 +41,8 @@ export interface ClaimHost extends LeaseHost {
   readonly holder: Holder;
   readonly cancels: Cancels;
   readonly room: Room;
+  /** Locks are held whose loss is told by notices. */
+  readonly awaitsLosses: boolean;
   nextClaimId(): string;
   acquire(claim: Claim, sink: Sink<ClaimAnswer>): Submitted;
   /** The token that the next grant of the key must reach, where one is known and the backend honours it. */

@@ -27,6 +27,10 @@ export class HeldLocks {
     this.leases.add(lease);
   }
 
+  get size(): number {
+    return this.leases.size;
+  }
+
   /** Without effect where it was removed before. */
   remove(lease: OfClaim): void {
     this.leases.remove(lease);

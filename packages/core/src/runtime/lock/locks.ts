@@ -60,7 +60,6 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   readonly holder: Holder;
   readonly minTtlMs: number;
   readonly answersAtOnce: boolean;
-  private readonly tellsLosses: boolean;
   readonly leases: Scheduler;
   readonly waits: Scheduler;
   readonly cancels: Cancels;
@@ -83,7 +82,6 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
     this.holder = { label: options.label };
     this.minTtlMs = backend.traits.minTtlMs;
     this.answersAtOnce = backend.atOnce !== undefined;
-    this.tellsLosses = backend.traits.tellsLosses === true;
     this.leases = new Scheduler(clock, false);
     this.waits = new Scheduler(clock, true);
     this.verbs = new Verbs(backend, clock, events, options.policy, this.waits);
@@ -94,6 +92,10 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
 
   get backendName(): string {
     return this.backend.name;
+  }
+
+  get awaitsLosses(): boolean {
+    return this.backend.traits.tellsLosses === true && this.held.size > 0;
   }
 
   async claim(request: ClaimRequest): Promise<ClaimOutcome> {
@@ -284,7 +286,7 @@ export class Locks implements LockService, ClaimHost, ClaimOwner {
   private hold(request: ClaimRequest, claim: string, startedAt: Instant, end: GrantedEnd): Lease {
     const lease = new Lease(this, request, claim, end, firstRenewMs(request, end));
     this.held.add(lease);
-    if (this.tellsLosses) this.room.listenForLosses();
+    if (this.awaitsLosses) this.room.listenForLosses();
     if (this.events.has('lock-granted')) {
       const waitedMs = this.clock.now().monoMs - startedAt.monoMs;
       this.events.emit('lock-granted', { key: request.shownKey, token: end.token, waitedMs });

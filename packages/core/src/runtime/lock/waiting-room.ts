@@ -10,6 +10,8 @@ import { KeyQueue } from './key-queue.js';
 import type { ClaimHost, Room, WaitingClaim } from './claim-host.js';
 import { PollPace } from './poll-pace.js';
 
+/** Only holders listen for losses, and their renewals find out too. */
+const LISTEN_AGAIN_MS = 1_000;
 /** Beyond it all are forgotten. */
 const MAX_PACES = 256;
 
@@ -29,6 +31,8 @@ export class WaitingRoom implements Room {
   /** A stream that did not open is not asked for again before then. */
   private notBeforeMs = -Infinity;
   private readonly resubscribe = { dueMonoMs: 0, slot: -1, fire: (): void => this.subscribe() };
+  /** The same where nobody waits, but locks are held whose loss it tells: keeps no process alive (L5). */
+  private readonly listenAgain = { dueMonoMs: 0, slot: -1, fire: (): void => this.subscribe() };
 
   constructor(private readonly locks: ClaimHost) {}
 
@@ -95,6 +99,7 @@ export class WaitingRoom implements Room {
   async close(): Promise<void> {
     this.closed = true;
     this.locks.waits.cancel(this.resubscribe);
+    this.locks.leases.cancel(this.listenAgain);
     const subscription = await this.subscription;
     await subscription?.close();
   }
@@ -153,11 +158,14 @@ export class WaitingRoom implements Room {
   private subscriptionFailed(error: unknown): void {
     this.subscription = undefined;
     this.failures += 1;
-    const { clock, events, random, waits } = this.locks;
-    events.emit('error', { error: discreet(error), during: 'subscribing to notices' });
+    const { clock, events, random, waits, leases } = this.locks;
+    // A stream that never opens is told of ever more rarely.
+    if (Number.isInteger(Math.log2(this.failures)))
+      events.emit('error', { error: discreet(error), during: 'subscribing to notices' });
     this.notBeforeMs = clock.now().monoMs + backoffMs(this.failures, random.fraction());
-    if (this.closed || this.queues.size === 0) return;
-    waits.schedule(this.resubscribe, this.notBeforeMs);
+    if (this.closed) return;
+    if (this.queues.size > 0) waits.schedule(this.resubscribe, this.notBeforeMs);
+    else if (this.locks.awaitsLosses) leases.schedule(this.listenAgain, this.notBeforeMs + LISTEN_AGAIN_MS);
   }
 
   private noticed(notice: Notice): void {

@@ -33,9 +33,11 @@ async function validity(stage: Stage, replyMs: number): Promise<void> {
   expectWithin(remainingMs, ttl - margin - sinceSentMs - slack, ttl - margin, 'remaining at the grant');
   if (!stage.traits.push)
     expectWithin(remainingMs, 0, ttl - margin - replyMs, 'remaining after a slow reply');
-  await stage.pass(replyMs + slack);
-  // Who was told by a notice has renewed by now; who polled was granted the whole ttl, and has no need yet.
-  const soonMs = stage.traits.push ? ttl * 0.75 - replyMs : ttl - margin - 2 * replyMs - 2 * slack;
+  // Who was told by a notice has renewed by now, also where a request was on its way at that moment: the renewal follows
+  // it. Who polled was granted the whole ttl, and has no need yet.
+  const passedMs = stage.traits.push ? 2 * replyMs : replyMs;
+  await stage.pass(passedMs + slack);
+  const soonMs = stage.traits.push ? ttl * 0.75 - passedMs : ttl - margin - 2 * replyMs - 2 * slack;
   expectWithin(lock.remainingMs(), soonMs - slack, ttl - margin - replyMs, 'remaining soon after');
   for (let n = 0; n < stage.amount(12, 12, 6); n += 1) {
     await stage.pass(ttl / 4);
