@@ -3,9 +3,9 @@
  * run the same statements, which can be run again.
  */
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
-import { targetOf } from './dialect.js';
+import { targetOf, type Target } from './dialect.js';
 import { createOnMariadb } from './mariadb/schema.js';
-import { createOnPostgres } from './postgres/schema.js';
+import { createOnPostgres, migrateOnPostgres } from './postgres/schema.js';
 import { migrationName } from './schema-missing.js';
 import { createInFile } from './sqlite/application-schema.js';
 import * as mariadb from './statements/mariadb-tables.js';
@@ -28,11 +28,13 @@ export function guardMigrations(options: TableOptions = {}): readonly MigrationC
     readonly name = migrationName(options);
 
     async up(queryRunner: QueryRunner): Promise<void> {
-      for (const statement of statementsFor(queryRunner, options).create) await queryRunner.query(statement);
+      const query = (text: string, values?: unknown[]) => queryRunner.query(text, values) as Promise<unknown>;
+      await createBy(query, targetFor(queryRunner, options), options);
     }
 
     async down(queryRunner: QueryRunner): Promise<void> {
-      for (const statement of statementsFor(queryRunner, options).drop) await queryRunner.query(statement);
+      const statements = dropStatements(targetFor(queryRunner, options), options);
+      for (const statement of statements) await queryRunner.query(statement);
     }
   }
   return [GuardTables];
@@ -58,22 +60,33 @@ export async function ensureSchema(dataSource: DataSource, options: TableOptions
   }
 }
 
-function statementsFor(
-  queryRunner: QueryRunner,
-  options: TableOptions,
-): { readonly create: readonly string[]; readonly drop: readonly string[] } {
+function targetFor(queryRunner: QueryRunner, options: TableOptions): Target {
   // Up to TypeORM 0.3 it is called connection.
   const { dataSource } = queryRunner as { readonly dataSource?: DataSource };
-  const target = targetOf(dataSource ?? queryRunner.connection, options);
+  return targetOf(dataSource ?? queryRunner.connection, options);
+}
+
+async function createBy(
+  query: (text: string, values?: unknown[]) => Promise<unknown>,
+  target: Target,
+  options: TableOptions,
+): Promise<void> {
+  const names = tableNames(options);
+  if (target.type === 'postgres') {
+    return migrateOnPostgres(query, target, names, options.schema ?? target.schema);
+  }
+  const texts = target.type === 'mariadb' ? mariadb.createTables(names) : sqlite.createTables(names);
+  for (const text of texts) await query(text);
+}
+
+function dropStatements(target: Target, options: TableOptions): readonly string[] {
   const names = tableNames(options);
   switch (target.type) {
-    case 'postgres': {
-      const schema = options.schema ?? target.schema;
-      return { create: postgres.createTables(names, schema), drop: postgres.dropTables(names, schema) };
-    }
+    case 'postgres':
+      return postgres.dropTables(names, options.schema ?? target.schema);
     case 'mariadb':
-      return { create: mariadb.createTables(names), drop: mariadb.dropTables(names) };
+      return mariadb.dropTables(names);
     case 'sqlite':
-      return { create: sqlite.createTables(names), drop: sqlite.dropTables(names) };
+      return sqlite.dropTables(names);
   }
 }
