@@ -3,14 +3,19 @@
  * for its own, a token arrives exact to the last digit.
  */
 import { createHash } from 'node:crypto';
+import type { Clock } from '@guard/core';
 import type { Row } from '../row.js';
 import type { Connections, Taken } from '../server/statement-pool.js';
 import type { TablesPlace } from '../schema-missing.js';
 import type { Value } from '../server/statements.js';
+import { Endings } from './endings.js';
 import { contradicts, endsConnection, explained, isTransient, isUnprepared } from './faults.js';
 
 /** What a connection of `pg` can do, as far as Guard uses it. */
 export interface PgClient {
+  /** What a request to cancel names it by. */
+  readonly processID?: unknown;
+  readonly secretKey?: unknown;
   query(config: PgQuery): Promise<{ readonly rows: readonly Row[] }>;
   on(event: string, listener: (...all: never[]) => void): unknown;
   removeListener(event: string, listener: (...all: never[]) => void): unknown;
@@ -33,16 +38,31 @@ export interface PgDriver {
 
 /** The pool of `pg`: what a further connection outside of it is made from. */
 export interface PgPool {
-  readonly options: object;
+  readonly options: { readonly max?: number };
+  readonly ending?: boolean;
   readonly Client: new (options: object) => PgClient & {
+    readonly host: string;
+    readonly port: number;
+    readonly ssl: unknown;
+    readonly sslNegotiation?: string;
     connect(): Promise<unknown>;
     end(): Promise<void>;
     unref?(): void;
-    /** What `end()` waits for. */
-    readonly connection?: { readonly stream?: { destroy(): unknown } };
+    /** What speaks to the server; a native client has none. */
+    readonly connection?: PgConnection;
   };
 }
 
+/** What is below a client: the messages of the protocol. */
+export interface PgConnection {
+  readonly stream: { destroy(): unknown };
+  connect(portOrPath: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processID: number, secretKey: unknown): void;
+  on(event: string, listener: (...all: never[]) => void): unknown;
+}
+
+const ENDINGS = new WeakMap<PgPool, Endings>();
 const INT8 = 20;
 const INT4 = 23;
 const TYPES = {
@@ -54,13 +74,15 @@ const TYPES = {
 export class PgConnections implements Connections {
   readonly #driver: PgDriver;
   readonly #where: TablesPlace;
+  readonly #clock: Clock;
   readonly #names = new Map<string, string>();
   /** Whether the server keeps prepared statements for a connection; a pooler in front of it may not. */
   #prepares = true;
 
-  constructor(driver: PgDriver, where: TablesPlace) {
+  constructor(driver: PgDriver, where: TablesPlace, clock: Clock) {
     this.#driver = driver;
     this.#where = where;
+    this.#clock = clock;
   }
 
   isOpen(): boolean {
@@ -72,11 +94,24 @@ export class PgConnections implements Connections {
     // Without a listener, a connection that breaks would end the process.
     const ignore = (): void => undefined;
     client.on('error', ignore);
+    const giveBack = (broken: boolean): void => {
+      client.removeListener('error', ignore);
+      release(broken ? new Error('the connection is of no use any more') : undefined);
+    };
+    let answer: Promise<unknown> | undefined;
     return {
-      send: async (text, values) => (await client.query(this.#query(text, values))).rows,
+      send: async (text, values) => {
+        const coming = client.query(this.#query(text, values));
+        answer = coming;
+        try {
+          return (await coming).rows;
+        } finally {
+          answer = undefined;
+        }
+      },
       giveBack: (broken) => {
-        client.removeListener('error', ignore);
-        release(broken ? new Error('the connection is of no use any more') : undefined);
+        if (!broken || answer === undefined) giveBack(broken);
+        else void this.#end(client, answer).then(() => giveBack(broken));
       },
     };
   }
@@ -98,6 +133,15 @@ export class PgConnections implements Connections {
 
   explained(error: unknown): unknown {
     return explained(error, this.#where);
+  }
+
+  /** What this pool left running is known to all that use it. */
+  async #end(client: PgClient, answer: Promise<unknown>): Promise<void> {
+    const pool = this.#driver.master;
+    if (pool === undefined) return;
+    let endings = ENDINGS.get(pool);
+    if (endings === undefined) ENDINGS.set(pool, (endings = new Endings(pool, this.#clock)));
+    await endings.end(client, answer);
   }
 
   /** Without parameters it is sent as one plain message, which may hold several statements. */

@@ -47,7 +47,7 @@ function parts(target: PostgresTarget, options: TypeormTableOptions) {
   return {
     ...{ name: placeName(name, { schema, prefix }), clock, random },
     statements: new StatementPool({
-      connections: new PgConnections(driver, tablesPlace(place, options, target.schema)),
+      connections: new PgConnections(driver, tablesPlace(place, options, target.schema), clock),
       ...{ place, clock, random },
     }),
     tables: postgresTables(tableNames(options), schema),

@@ -26,7 +26,7 @@ export async function createOnPostgres(
   schema: string | undefined,
 ): Promise<void> {
   const statements = new StatementPool({
-    connections: new PgConnections(driver, tablesPlace(place)),
+    connections: new PgConnections(driver, tablesPlace(place), systemClock),
     ...{ place, clock: systemClock, random: systemRandom },
   });
   const failed = `the tables of @guard/typeorm cannot be made in ${place}`;
