@@ -116,8 +116,9 @@ export class PgConnections implements Connections {
     };
   }
 
+  /** Arrays. Nothing is an empty text: what NULL means in an array is a setting of the session (`array_nulls`). */
   batch(columns: readonly (readonly (string | null)[])[]): readonly Value[] {
-    return columns;
+    return columns.map((column) => (column.includes(null) ? column.map((value) => value ?? '') : column));
   }
 
   isTransient(error: unknown): boolean {

@@ -31,8 +31,9 @@ function pieces(columns: { readonly kept: string }) {
 }
 
 /**
- * keys, values, write ids, locks and tokens of fences, what is expected, ttls → key, version of what was written. What
- * is expected: `any`, `absent` or a version. A ttl: `keep`, `none` or microseconds.
+ * keys, values, write ids, locks and tokens of fences, what is expected, ttls → key, version of what was written. An empty
+ * value, which no JSON is, deletes; an empty lock and token are no fence. What is expected: `any`, `absent` or a version. A ttl: `keep`,
+ * `none` or microseconds.
  */
 function write(tables: PostgresTables): string {
   return `
@@ -40,8 +41,9 @@ function write(tables: PostgresTables): string {
       key, value, version, write_id, fence_lock, fence_token, until, written_by, wish
     )
     SELECT
-      w.key, w.value, nextval('${tables.versionName}'), w.write_id, w.fence_lock, w.fence_token::bigint,
-      CASE WHEN w.value IS NULL THEN m.n + ${columns.kept} WHEN w.ttl ~ '^[0-9]' THEN m.n + w.ttl::bigint END,
+      w.key, nullif(w.value, ''), nextval('${tables.versionName}'), w.write_id, nullif(w.fence_lock, ''),
+      nullif(w.fence_token, '')::bigint,
+      CASE WHEN w.value = '' THEN m.n + ${columns.kept} WHEN w.ttl ~ '^[0-9]' THEN m.n + w.ttl::bigint END,
       txid_current(), w.expect || ' ' || w.ttl
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
         AS w (key, value, write_id, fence_lock, fence_token, expect, ttl)

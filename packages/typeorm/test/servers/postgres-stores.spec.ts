@@ -47,6 +47,24 @@ describe('watches of state on Postgres', () => {
 });
 
 describe('writes on Postgres', () => {
+  it('[S1] [S6] do not take what a session makes of NULL in an array: what was deleted is gone, with a fence and without', async () => {
+    const plain = typeormState(stage.dataSource);
+    const odd = typeormState(await stage.place.dataSource({ extra: { options: '-c array_nulls=off' } }));
+    const fence = { lock: 'b|l', token: 5n };
+    const written = await odd.write([
+      ...[wish('s/a', '"NULL"', { fence }), wish('s/b', '1'), wish('s/c', '1', { fence })],
+      wish('s/d', null),
+    ]);
+    expect(written.map(({ status }) => status)).toEqual(Array(4).fill('written'));
+    await odd.write([wish('s/b', null), wish('s/c', null, { fence })]);
+    for (const state of [plain, odd]) {
+      const there = await state.read(['s/a', 's/b', 's/c', 's/d']);
+      expect(there.map((entry) => entry?.value)).toEqual(['"NULL"', undefined, undefined, undefined]);
+      const [late] = await state.write([wish('s/c', '2', { fence: { ...fence, token: 4n } })]);
+      expect(late).toEqual({ status: 'fenced', token: 5n });
+    }
+  });
+
   it('[S4] know their own earlier sending also while that is still under way', async () => {
     const [one, other] = [typeormState(stage.dataSource), typeormState(await stage.place.dataSource())];
     const blocker = stage.dataSource.createQueryRunner();
