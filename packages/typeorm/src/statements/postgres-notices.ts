@@ -10,3 +10,6 @@ export const SEND = `SELECT pg_notify($1, $2)::text AS told`;
 
 /** Shows that a connection is there. */
 export const ALIVE = `SELECT 1 AS alive`;
+
+/** → which session of the server carries this out, as text whatever the parsers are */
+export const SESSION = `SELECT pg_backend_pid()::text AS session`;

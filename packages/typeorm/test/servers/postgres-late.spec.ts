@@ -1,20 +1,14 @@
 /** Statements on Postgres that the server keeps waiting for longer than their time. */
-import { systemClock, type Clock, type LockBackend } from '@guard/core';
+import type { LockBackend } from '@guard/core';
 import { ensureSchema, typeormLocks } from '@guard/typeorm';
 import { startPgbouncer } from '@guard/testing/servers';
 import type { DataSource } from 'typeorm';
+import { fastClock } from '../support/fast-clock.js';
 import { ask, claim, look } from '../support/locking.js';
 import type { Place } from '../support/place-on-server.js';
 import { newSchema, onPostgres } from '../support/postgres.js';
 
 const postgres = onPostgres();
-const SPEED = 10;
-/** Time that passes ten times as fast: a statement has half a second. */
-const clock: Clock = {
-  now: () => ({ monoMs: performance.now() * SPEED, wallMs: Date.now() }),
-  setTimer: (run, ms, options) => systemClock.setTimer(run, ms / SPEED, options),
-  yield: (run) => systemClock.yield(run),
-};
 
 let place: Place;
 let admin: DataSource;
@@ -62,7 +56,7 @@ describe.each([
     const url = new URL(place.url);
     [url.hostname, url.port] = [new URL(way.url).hostname, new URL(way.url).port];
     const theirs = await place.dataSource({ url: url.href, poolSize: 2 });
-    const locks = typeormLocks(theirs, { clock });
+    const locks = typeormLocks(theirs, { clock: fastClock });
     const runner = admin.createQueryRunner();
     await runner.startTransaction();
     await runner.query(`LOCK TABLE "${place.schema}".guard_lock IN SHARE MODE`);
@@ -81,7 +75,7 @@ describe.each([
 });
 
 it('[L3] statements that wait for a standby that is gone are ended there after their time', async () => {
-  const locks = typeormLocks(await place.dataSource({ poolSize: 2 }), { clock });
+  const locks = typeormLocks(await place.dataSource({ poolSize: 2 }), { clock: fastClock });
   await admin.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`);
   await admin.query('SELECT pg_reload_conf()');
   while ((await admin.query('SHOW synchronous_standby_names'))[0].synchronous_standby_names === '')
