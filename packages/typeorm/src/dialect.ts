@@ -52,8 +52,8 @@ export type Target = SqliteTarget | PostgresTarget | MariadbTarget;
 /**
  * What the data source points at.
  *
- * @throws GuardError `invalid-argument`: another driver, a database in memory, which no other process can see, one that
- * is opened for reading only, or a schema where there are none.
+ * @throws GuardError `invalid-argument`: another driver, options of it that Guard cannot use (such as reading only), a
+ * database in memory, which no other process can see, or a schema where there are none.
  */
 export function targetOf(dataSource: DataSource, { schema }: TableOptions = {}): Target {
   const { options, driver } = (dataSource ?? {}) as Partial<DataSource>;
@@ -121,6 +121,14 @@ function postgresTarget(
   options: Extract<DataSource['options'], { type: 'postgres' }>,
   driver: DataSource['driver'],
 ): PostgresTarget {
+  const { binary } = (options.extra ?? {}) as { readonly binary?: unknown };
+  if (binary) {
+    throw invalidArgument(
+      'dataSource.options.extra.binary',
+      binary,
+      'must not be set: Guard reads text only',
+    );
+  }
   return {
     type: 'postgres',
     place: databaseName(

@@ -19,8 +19,8 @@ import { SqliteLocks } from './sqlite/lock-backend.js';
  * `<database>-guard`, which is made on first use, through a connection of its own. The application's transactions are
  * never touched (S9), and the data source is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory or opened for
- * reading only, or a bad option.
+ * @throws GuardError `invalid-argument`: a driver that is not supported or has options that Guard cannot use, a database in
+ * memory, or a bad option.
  */
 export function typeormLocks(dataSource: DataSource, options: TypeormTableOptions = {}): LockBackend {
   checkStoreOptions(options);

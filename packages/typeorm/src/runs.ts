@@ -25,8 +25,8 @@ export type TypeormRunsOptions = TypeormTableOptions;
  *
  * A data source of a database server must be initialized before the first use. It is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory or opened for
- * reading only, or a bad option.
+ * @throws GuardError `invalid-argument`: a driver that is not supported or has options that Guard cannot use, a database in
+ * memory, or a bad option.
  */
 export function typeormRuns(dataSource: DataSource, options: TypeormRunsOptions = {}): RunStore {
   checkStoreOptions(options);

@@ -15,8 +15,8 @@ import { SqliteState } from './sqlite/state-store.js';
  * initialized before the first use. On SQLite: in the file `<database>-guard`, which is made on first use, through a
  * connection of its own; what was answered `written` is on the disk. The data source is never closed.
  *
- * @throws GuardError `invalid-argument`: a driver that is not supported, a database in memory or opened for
- * reading only, or a bad option.
+ * @throws GuardError `invalid-argument`: a driver that is not supported or has options that Guard cannot use, a database in
+ * memory, or a bad option.
  */
 export function typeormState(dataSource: DataSource, options: TypeormTableOptions = {}): StateStore {
   checkStoreOptions(options);

@@ -48,6 +48,20 @@ describe('a MariaDB with replication', () => {
   });
 });
 
+describe('a Postgres whose connections answer in binary', () => {
+  it('[S6] is refused by name before anything is asked of it', async () => {
+    const source = new DataSource({ type: 'postgres', extra: { binary: true } });
+    const refused = expect.objectContaining({
+      ...code.sample,
+      message: expect.stringContaining('dataSource.options.extra.binary must not be set'),
+    });
+    for (const factory of factories) expect(() => factory(source)).toThrow(refused);
+    await expect(ensureSchema(source)).rejects.toEqual(refused);
+    const plain = new DataSource({ type: 'postgres', extra: { binary: false } });
+    for (const factory of factories) expect(factory(plain)).toBeDefined();
+  });
+});
+
 describe('options that are not what they should be', () => {
   const tables = [
     { schema: '' },

@@ -3,7 +3,7 @@
  * for its own, a token arrives exact to the last digit.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '@guard/core';
+import { GuardError, type Clock } from '@guard/core';
 import type { Row } from '../row.js';
 import type { Connections, Taken } from '../server/statement-pool.js';
 import type { TablesPlace } from '../schema-missing.js';
@@ -16,6 +16,8 @@ export interface PgClient {
   /** What a request to cancel names it by. */
   readonly processID?: unknown;
   readonly secretKey?: unknown;
+  /** Whether every result is asked for in binary, which no single query can change. */
+  readonly binary?: unknown;
   query(config: PgQuery): Promise<{ readonly rows: readonly Row[] }>;
   on(event: string, listener: (...all: never[]) => void): unknown;
   removeListener(event: string, listener: (...all: never[]) => void): unknown;
@@ -91,6 +93,13 @@ export class PgConnections implements Connections {
 
   async take(): Promise<Taken> {
     const [client, release] = await this.#driver.obtainMasterConnection();
+    if (client.binary === true) {
+      release();
+      throw new GuardError(
+        'invalid-argument',
+        `dataSource: the connections to ${this.#where.place} answer in binary, and Guard reads text only: do not set pg.defaults.binary`,
+      );
+    }
     // Without a listener, a connection that breaks would end the process.
     const ignore = (): void => undefined;
     client.on('error', ignore);

@@ -82,6 +82,28 @@ describe('writes on Postgres', () => {
   });
 });
 
+describe('results of Postgres', () => {
+  it('[S6] in binary are refused by name, and the server is asked for nothing', async () => {
+    const { postgres: pg } = stage.dataSource.driver as unknown as {
+      postgres: { defaults: { binary: boolean } };
+    };
+    pg.defaults.binary = true;
+    try {
+      const locks = typeormLocks(await stage.place.dataSource());
+      expect(await ask(locks, claim({ ttlMs: 30_000 }))).toMatchObject({
+        status: 'failed',
+        cause: {
+          code: 'invalid-argument',
+          message: expect.stringContaining('do not set pg.defaults.binary'),
+        },
+      });
+    } finally {
+      pg.defaults.binary = false;
+    }
+    expect((await look(typeormLocks(stage.dataSource))).held).toBe(false);
+  });
+});
+
 describe('columns of Postgres', () => {
   it('hold labels and notes with a U+0000, which Postgres knows in no text', async () => {
     const runs = typeormRuns(stage.dataSource);
