@@ -42,9 +42,11 @@ export function guardMigrations(options: TableOptions = {}): readonly MigrationC
 
 /**
  * Makes the tables that are not there yet, outside of any transaction of the application. For applications without
- * migrations, and for tests; several processes may call it at once.
+ * migrations, and for tests; several processes may call it at once. On Postgres without a schema, tables that the search
+ * path leads to are there, and the others are made beside them.
  *
- * @throws GuardError `invalid-argument` as for `typeormRuns`; `unavailable`: the database cannot be written.
+ * @throws GuardError `invalid-argument` as for `typeormRuns`, or a database of Postgres that is not in UTF8;
+ * `unavailable`: the database cannot be written.
  */
 export async function ensureSchema(dataSource: DataSource, options: TableOptions = {}): Promise<void> {
   checkTableOptions(options);

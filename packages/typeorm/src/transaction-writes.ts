@@ -1,7 +1,7 @@
 /** What Guard writes inside a transaction of the application, as statements of its database. */
 import type { PostgresTarget, Target } from './dialect.js';
 import { onMariadb } from './mariadb/transaction-writes.js';
-import { explained } from './postgres/faults.js';
+import { explainedInTransaction } from './postgres/faults.js';
 import { postgresTables } from './postgres/names.js';
 import { createValues, moveValues } from './server/run-values.js';
 import { explainMissing, tablesPlace } from './schema-missing.js';
@@ -44,7 +44,7 @@ function onPostgres({ place, schema }: PostgresTarget, options: TableOptions): T
     }),
     line: () => undefined,
     read: (namespace, { task, key }) => ({ statement: runs.read, parameters: [namespace, task, key] }),
-    explained: (cause) => explained(cause, where),
+    explained: (cause) => explainedInTransaction(cause, where),
   };
 }
 

@@ -43,6 +43,8 @@ export function isForbidden(error: unknown): boolean {
 export function explained(error: unknown, where: TablesPlace): unknown {
   const { place } = where;
   switch (sqlState(error)) {
+    case '22P05':
+      return isUntranslatable(error) ? otherEncoding(error, place) : error;
     case '42P01':
     case '42703':
     case '3F000':
@@ -58,6 +60,31 @@ export function explained(error: unknown, where: TablesPlace): unknown {
     default:
       return error;
   }
+}
+
+/** The same for a transaction of the application, which may be on another server than the place names. */
+export function explainedInTransaction(error: unknown, where: TablesPlace): unknown {
+  if (sqlState(error) !== '25006') return explained(error, where);
+  return new GuardError(
+    'unavailable',
+    `this transaction takes no writes: it is on a replica, as that of a queryRunner with mode 'slave', or read-only; ` +
+      `Guard needs one that writes to ${where.place}`,
+    { cause: error },
+  );
+}
+
+/** Whether the encoding of the database lacks a character. In which language the server says it is a setting of its own. */
+function isUntranslatable(error: unknown): boolean {
+  return (error as { readonly routine?: unknown }).routine === 'report_untranslatable_char';
+}
+
+function otherEncoding(error: unknown, place: string): GuardError {
+  const said = error instanceof Error ? error.message : String(error);
+  return new GuardError(
+    'invalid-argument',
+    `dataSource: ${place} is not encoded in UTF8, and lacks a character: @guard/typeorm needs a database in UTF8 (${said})`,
+    { cause: error },
+  );
 }
 
 /** Says which right is missing. In which language the server says it is a setting of its own. */

@@ -18,7 +18,7 @@ const PATIENCE_MS = 30_000;
  * they are looked for as statements find them: a second set, nearer on the search path, would free every lock.
  *
  * @throws GuardError `unavailable`: the database cannot be reached, the schema is not there, or the user may not make
- * tables in it.
+ * tables in it; `invalid-argument`: it is not in UTF8.
  */
 export async function createOnPostgres(
   { driver, place }: PostgresTarget,
@@ -34,11 +34,13 @@ export async function createOnPostgres(
   try {
     const { statement, parameters } = whatIsThere(names, schema);
     const [there] = await statements.rows(statement, parameters, PATIENCE_MS);
+    checkEncoding(there!, place);
     const missing = missingTables(there!, names);
     if (missing === undefined) return;
     problem = missing.problem;
     if (problem === undefined) await statements.script(missing.script, PATIENCE_MS);
   } catch (cause) {
+    if (cause instanceof GuardError && cause.code === 'invalid-argument') throw cause;
     const reason = isForbidden(cause)
       ? ': the user of the data source does not own those that are there'
       : '';
@@ -61,6 +63,7 @@ export async function migrateOnPostgres(
   await query(ONE_AT_A_TIME);
   const { statement, parameters } = whatIsThere(names, schema);
   const [there] = (await query(statement, parameters)) as readonly There[];
+  checkEncoding(there!, place);
   const missing = missingTables(there!, names);
   if (missing === undefined) return;
   if (missing.problem !== undefined) {
@@ -72,6 +75,16 @@ export async function migrateOnPostgres(
 
 /** The row that `WHAT_IS_THERE` answers: all is text, so nobody's parsers change it. */
 type There = Readonly<Record<string, unknown>>;
+
+/** Keys and values may have any character, and other encodings lack some. */
+function checkEncoding(there: There, place: string): void {
+  const encoding = String(there['encoding']);
+  if (encoding === 'UTF8') return;
+  throw new GuardError(
+    'invalid-argument',
+    `dataSource: ${place} is encoded in ${encoding}: @guard/typeorm needs a database in UTF8`,
+  );
+}
 
 function whatIsThere(names: TableNames, schema: string | undefined) {
   const wanted = createTables(names, schema).map(madeBy);

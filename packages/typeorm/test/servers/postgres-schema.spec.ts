@@ -2,6 +2,8 @@
 import { createGuard, type Guard } from '@guard/core';
 import { ensureSchema, guardMigrations, typeormLocks } from '@guard/typeorm';
 import type { DataSource } from 'typeorm';
+import { createTables } from '../../src/statements/postgres-tables.js';
+import { tableNames } from '../../src/tables.js';
 import { placeOf, type Place } from '../support/place-on-server.js';
 import { onPostgres } from '../support/postgres.js';
 
@@ -11,18 +13,21 @@ let place: Place;
 let databases = 0;
 
 /** A database of its own, whose tables are in `public` by the standard search path: `"$user", public`. */
-beforeEach(async () => {
+async function newDatabase(options = ''): Promise<Place> {
   const { url } = postgres.server;
   const first = placeOf(url, 'public', { type: 'postgres', url });
   databases += 1;
   const name = `own${databases}`;
-  await (await first.dataSource()).query(`CREATE DATABASE ${name}`);
+  await (await first.dataSource()).query(`CREATE DATABASE ${name} ${options}`);
   await first.close();
   const own = new URL(url);
   own.pathname = `/${name}`;
-  place = placeOf(own.href, 'public', { type: 'postgres', url: own.href });
-});
+  return placeOf(own.href, 'public', { type: 'postgres', url: own.href });
+}
 
+beforeEach(async () => {
+  place = await newDatabase();
+});
 afterEach(async () => {
   for (const guard of guards.splice(0)) await guard.close();
   await place.close();
@@ -94,4 +99,33 @@ it('[S7] tables are made once where a migration and other processes make them at
   );
   await Promise.all(sources.map((db, n) => (n === 0 ? db.runMigrations() : ensureSchema(db))));
   expect(await tablesIn(sources[0]!)).toHaveLength(7);
+});
+
+describe('a database of Postgres that is not in UTF8', () => {
+  const LATIN1 = `ENCODING 'LATIN1' TEMPLATE template0`;
+
+  it.each(['ensureSchema', 'a migration'])(
+    '[S6] gets no tables by %s, which names the encoding',
+    async (way) => {
+      await place.close();
+      place = await newDatabase(LATIN1);
+      const make = way === 'ensureSchema' ? ensured : migrated;
+      await expect(make()).rejects.toMatchObject({
+        code: 'invalid-argument',
+        message: expect.stringMatching(/is encoded in LATIN1: .* needs a database in UTF8/),
+      });
+      expect(await tablesIn(await place.dataSource())).toEqual([]);
+    },
+  );
+
+  it('[S6] refuses at once what it has no character for, where tables came there by hand', async () => {
+    await place.close();
+    place = await newDatabase(LATIN1);
+    const db = await place.dataSource();
+    await db.query(createTables(tableNames(), undefined).join(';'));
+    const guard = guardOn(db);
+    const refused = { code: 'invalid-argument', message: expect.stringContaining('not encoded in UTF8') };
+    await expect(guard.acquire('订单')).rejects.toMatchObject(refused);
+    await (await guard.acquire('order')).release();
+  });
 });
