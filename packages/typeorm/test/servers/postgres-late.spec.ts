@@ -49,7 +49,7 @@ async function fourLate(locks: LockBackend): Promise<number> {
 
 describe.each([
   ['the server itself', () => Promise.resolve({ url: place.url, stop: () => Promise.resolve() })],
-  ['PgBouncer', () => startPgbouncer({ postgres: postgres.server, poolSize: 8 })],
+  ['PgBouncer', () => startPgbouncer({ postgres: postgres.server, poolSize: 2 })],
 ])('statements that wait for a lock in the server, by %s', (_, start) => {
   it('[L3] [S4] are ended there after their time: no more of them than the pool has, and none is done later', async () => {
     const way = await start();
