@@ -64,6 +64,8 @@ export class MysqlConnections implements Connections {
   readonly #where: TablesPlace;
   readonly #prepared = new Map<string, Prepared>();
   readonly #greeted = new WeakSet<MysqlConnection>();
+  /** Errors of blocks: nobody knows whether the transaction of one is over. */
+  readonly #ofBlocks = new WeakSet<object>();
 
   constructor(driver: MysqlDriver, where: TablesPlace) {
     this.#driver = driver;
@@ -96,7 +98,7 @@ export class MysqlConnections implements Connections {
   }
 
   breaks(error: unknown): boolean {
-    return breaks(error);
+    return breaks(error) || this.#ofBlocks.has(error as object);
   }
 
   explained(error: unknown): unknown {
@@ -119,7 +121,10 @@ export class MysqlConnections implements Connections {
       connection.execute({ ...OPTIONS, sql, values: bound }, (error, result) => {
         // No error is `null`, and in some versions `undefined`.
         if (error === null || error === undefined) resolve(result);
-        else reject(error);
+        else {
+          if (isBlock) this.#ofBlocks.add(error);
+          reject(error);
+        }
       });
     });
     return answer.then((result) => rowsOf(result, isBlock));
@@ -130,7 +135,7 @@ export class MysqlConnections implements Connections {
     let prepared = this.#prepared.get(text);
     if (prepared === undefined) {
       const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number));
-      prepared = { sql: text.split(/\$\d+/).join('?'), numbers, isBlock: /^\s*BEGIN\b/.test(text) };
+      prepared = { sql: text.split(/\$\d+/).join('?'), numbers, isBlock: /\bBEGIN NOT ATOMIC\b/.test(text) };
       this.#prepared.set(text, prepared);
     }
     return prepared;

@@ -8,11 +8,13 @@ export function errorNumber(error: unknown): number | undefined {
   return typeof errno === 'number' && errno > 0 && typeof sqlState === 'string' ? errno : undefined;
 }
 
+/** The connection came back to its pool within a transaction: the answer to the zone that statements have then. */
+const WITHIN = 1298;
 /**
  * Rolled back for the sake of another transaction (deadlock, a lock not to be had in time, a row that changed), or not
- * begun: the prepared statement is not there, or does not fit its tables any more.
+ * begun: the prepared statement is not there, or does not fit its tables any more, or this is no connection for it.
  */
-const TRANSIENT: readonly (number | undefined)[] = [1213, 1205, 1020, 1243, 1615];
+const TRANSIENT: readonly (number | undefined)[] = [1213, 1205, 1020, 1243, 1615, WITHIN];
 /** The server ends the connection. */
 const ENDS: readonly (number | undefined)[] = [1053, 1184, 1927];
 /** The server, or the session, takes no writes. The first is the answer to what the statements' `writable` leaves empty. */
@@ -30,10 +32,13 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.includes(errorNumber(error));
 }
 
-/** Whether a connection is of no use any more: it broke, the server ends it, or it reaches one that only reads. */
+/**
+ * Whether a connection is of no use any more: it broke, the server ends it, it reaches one that only reads, or it has a
+ * transaction open that somebody forgot.
+ */
 export function breaks(error: unknown): boolean {
   const number = errorNumber(error);
-  return number === undefined || ENDS.includes(number) || READ_ONLY.includes(number);
+  return number === undefined || number === WITHIN || ENDS.includes(number) || READ_ONLY.includes(number);
 }
 
 /** Whether the server says that the user may not do it. */

@@ -6,7 +6,7 @@ import { runColumns } from '../run-rows.js';
 import { tablesPlace } from '../schema-missing.js';
 import { plain } from '../server/run-values.js';
 import type { Value } from '../server/statements.js';
-import { ASK_TIME } from '../statements/mariadb-runs.js';
+import { ASK_TIME_WITHIN } from '../statements/mariadb-runs.js';
 import { transactionStatements } from '../statements/mariadb-transaction.js';
 import { tableNames, type TableOptions } from '../tables.js';
 import type { TransactionWrites } from '../transaction-port.js';
@@ -18,7 +18,7 @@ export function onMariadb({ place }: MariadbTarget, options: TableOptions): Tran
   const where = tablesPlace(place, { prefix: options.prefix });
   const sql = transactionStatements(mariadbTables(tableNames(options)));
   return {
-    askTime: { statement: ASK_TIME, parameters: [] },
+    askTime: { statement: ASK_TIME_WITHIN, parameters: [] },
     passFence: (resource, token) => ({ statement: sql.pass, parameters: [bytes(resource), String(token)] }),
     find: (namespace, run) => ({
       open: { statement: sql.open, parameters: [] },

@@ -187,7 +187,7 @@ function looks(tables: MariadbTables) {
 /** Rows are removed one by one: a statement for all of them would keep the keys between them from being taken. */
 function keepHouse(tables: MariadbTables): string {
   return `
-    BEGIN NOT ATOMIC
+    ${columns.settings} BEGIN NOT ATOMIC
       SELECT MAX(k) AS last, COUNT(*) AS looked
       FROM (SELECT \`key\` AS k FROM ${tables.lock} WHERE \`key\` > $1 ORDER BY \`key\` LIMIT $2) AS seen;
       FOR old IN (
@@ -196,7 +196,7 @@ function keepHouse(tables: MariadbTables): string {
         ) AS l
         WHERE COALESCE(l.until, l.token) < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - CAST($3 AS SIGNED)
       ) DO
-        ${columns.settings} DELETE FROM ${tables.lock} WHERE \`key\` = old.k
+        DELETE FROM ${tables.lock} WHERE \`key\` = old.k
           AND COALESCE(until, token) < ${columns.now} - CAST($3 AS SIGNED) AND token < ${columns.now}
           AND NOT EXISTS (SELECT 1 FROM JSON_TABLE(queue, '$[*]' ${columns.tickets}) AS t WHERE t.u > ${columns.now})
           AND NOT EXISTS (SELECT 1 FROM JSON_TABLE(tombs, '$[*]' ${columns.tombstones}) AS t WHERE t.u > ${columns.now});

@@ -1,19 +1,28 @@
 /**
  * Pieces that the statements on MariaDB have in common. Whatever the application set for its sessions, a statement of
- * Guard's brings its own settings: zone, mode and limits hold for it alone.
+ * Guard's brings its own settings: zone, mode and limits hold for it alone, and for all that a block has in it.
  */
 
 const columns = {
+  /**
+   * No zone is called so, and the statement fails before it begins (1298). A connection that the application gave back
+   * within a transaction would take what is written for its own: it is granted, and gone when the connection is.
+   */
+  zone: `IF(@@autocommit > @@in_transaction, '+00:00', 'of a connection that was given back to its pool within a transaction')`,
   /** The limit of time is one for a statement whose client is gone, too: nothing of Guard waits on the server for long. */
-  limits: `time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', max_statement_time = 5, innodb_lock_wait_timeout = 5`,
+  limits: `sql_mode = 'STRICT_ALL_TABLES', max_statement_time = 5, innodb_lock_wait_timeout = 5`,
+  room: `group_concat_max_len = 16777216, sql_select_limit = 18446744073709551615, max_join_size = 18446744073709551615`,
 };
 
 /** The pieces. */
 export const PIECES = {
-  settings: `SET STATEMENT ${columns.limits}, group_concat_max_len = 16777216 FOR`,
+  settings: `SET STATEMENT time_zone = ${columns.zone}, ${columns.limits}, ${columns.room} FOR`,
 
-  /** The same for a statement that gathers nothing: each setting costs it time. */
-  limits: `SET STATEMENT ${columns.limits} FOR`,
+  /** The same for a statement that neither gathers nor answers many rows: each setting costs it time. */
+  limits: `SET STATEMENT time_zone = ${columns.zone}, ${columns.limits} FOR`,
+
+  /** The same for a statement that may be part of a transaction of the application. */
+  anywhere: `SET STATEMENT time_zone = '+00:00', ${columns.limits}, ${columns.room} FOR`,
 
   /**
    * Microseconds since the epoch. SYSDATE is the moment of execution; NOW is that of the statement's start, from before

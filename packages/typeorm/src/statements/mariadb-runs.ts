@@ -17,8 +17,13 @@ export function runStatements(tables: MariadbTables): RunStatements {
 /** Pieces of the texts below. */
 const columns = {
   ...PIECES,
-  /** What goes wrong in a transaction undoes it: none stays open on a connection of the pool. */
-  allOrNothing: `DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END`,
+  /**
+   * What goes wrong in a transaction undoes it at once. Not so where the server was told to stop (1317, 1969): no handler
+   * hears of that, which is why a connection is thrown away after any error of a block.
+   */
+  allOrNothing: `DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END`,
+  /** Whatever the session has after a COMMIT of its own (`completion_type`). */
+  commit: `COMMIT AND NO CHAIN NO RELEASE`,
   /** Parameters of a change 19 to 24: the line of history. */
   line: `$19, $20, $21, $22, $23, $24`,
   /** Parameters of a change 25 to 27, and of a look 1 to 3: namespace, task and key. */
@@ -26,13 +31,16 @@ const columns = {
   sought: `UNHEX(SHA2(CONCAT_WS(CHAR(0), $1, $2, $3), 256))`,
 };
 
+/** → milliseconds since the epoch; within a transaction of the application */
+export const ASK_TIME_WITHIN = `${columns.anywhere} SELECT ${columns.now} DIV 1000 AS now`;
+
 /** → milliseconds since the epoch */
-export const ASK_TIME = `${columns.settings} SELECT ${columns.now} DIV 1000 AS now`;
+const ASK_TIME = `${columns.settings} SELECT ${columns.now} DIV 1000 AS now`;
 
 function changes(tables: MariadbTables) {
   return {
     create: `
-      BEGIN NOT ATOMIC
+      ${columns.limits} BEGIN NOT ATOMIC
         DECLARE made BIGINT DEFAULT NULL;
         DECLARE taken INT DEFAULT 0;
         ${columns.allOrNothing};
@@ -52,12 +60,12 @@ function changes(tables: MariadbTables) {
           INSERT INTO ${tables.runEvent} (run_seq, write_id, at_ms, what, from_state, to_state, event)
           VALUES (made, ${columns.line});
         END IF;
-        COMMIT;
+        ${columns.commit};
         SELECT made AS seq FROM DUAL WHERE made IS NOT NULL;
       END`,
 
     move: `
-      BEGIN NOT ATOMIC
+      ${columns.limits} BEGIN NOT ATOMIC
         DECLARE moved BIGINT DEFAULT NULL;
         ${columns.allOrNothing};
         START TRANSACTION;
@@ -73,12 +81,12 @@ function changes(tables: MariadbTables) {
           INSERT INTO ${tables.runEvent} (run_seq, write_id, at_ms, what, from_state, to_state, event)
           VALUES ($28, ${columns.line});
         END IF;
-        COMMIT;
+        ${columns.commit};
         SELECT moved AS version FROM DUAL WHERE moved IS NOT NULL;
       END`,
 
     trimProgress: `
-      DELETE FROM ${tables.runEvent}
+      ${columns.settings} DELETE FROM ${tables.runEvent}
       WHERE run_seq = $1 AND what = 'progress' AND seq <= (
         SELECT seq FROM (
           SELECT seq FROM ${tables.runEvent} WHERE run_seq = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2
@@ -89,16 +97,16 @@ function changes(tables: MariadbTables) {
 
 function looks(tables: MariadbTables) {
   return {
-    read: `SELECT seq, version, record FROM ${tables.run} WHERE identity = ${columns.sought}`,
+    read: `${columns.settings} SELECT seq, version, record FROM ${tables.run} WHERE identity = ${columns.sought}`,
 
     judge: `
-      SELECT r.seq, r.version, r.record, IF(EXISTS (
+      ${columns.settings} SELECT r.seq, r.version, r.record, IF(EXISTS (
         SELECT 1 FROM ${tables.runEvent} AS e WHERE e.run_seq = r.seq AND e.write_id = $4
       ), 't', 'f') AS known
       FROM ${tables.run} AS r WHERE r.identity = ${columns.sought}`,
 
     events: `
-      SELECT e.event FROM ${tables.run} AS r JOIN ${tables.runEvent} AS e ON e.run_seq = r.seq
+      ${columns.settings} SELECT e.event FROM ${tables.run} AS r JOIN ${tables.runEvent} AS e ON e.run_seq = r.seq
       WHERE r.identity = ${columns.sought} ORDER BY e.seq`,
 
     due: `
@@ -114,14 +122,14 @@ function looks(tables: MariadbTables) {
       ORDER BY created_at_ms, seq LIMIT $6`,
 
     newest: `
-      SELECT seq, version, created_at_ms, state, pruned, record FROM ${tables.run}
+      ${columns.settings} SELECT seq, version, created_at_ms, state, pruned, record FROM ${tables.run}
       WHERE namespace = $1 AND (
         created_at_ms < CAST($2 AS SIGNED) OR (created_at_ms = CAST($2 AS SIGNED) AND seq < CAST($3 AS SIGNED))
       )
       ORDER BY created_at_ms DESC, seq DESC LIMIT $4`,
 
     newestOfTask: `
-      SELECT seq, version, created_at_ms, state, pruned, record FROM ${tables.run}
+      ${columns.settings} SELECT seq, version, created_at_ms, state, pruned, record FROM ${tables.run}
       WHERE namespace = $1 AND task = $5 AND (
         created_at_ms < CAST($2 AS SIGNED) OR (created_at_ms = CAST($2 AS SIGNED) AND seq < CAST($3 AS SIGNED))
       )
@@ -135,12 +143,12 @@ function looks(tables: MariadbTables) {
 function pruning(tables: MariadbTables) {
   return {
     strippable: `
-      SELECT seq, version, record FROM ${tables.run}
+      ${columns.settings} SELECT seq, version, record FROM ${tables.run}
       WHERE namespace = $1 AND pruned = 0 AND finished_at_ms < CAST($2 AS SIGNED) AND open = 0
       ORDER BY finished_at_ms LIMIT $3`,
 
     remove: `
-      BEGIN NOT ATOMIC
+      ${columns.settings} BEGIN NOT ATOMIC
         DECLARE gone BIGINT DEFAULT 0;
         ${columns.allOrNothing};
         FOR old IN (
@@ -158,13 +166,13 @@ function pruning(tables: MariadbTables) {
             SET gone = gone + 1;
             DELETE FROM ${tables.runEvent} WHERE run_seq = old.seq;
           END IF;
-          COMMIT;
+          ${columns.commit};
         END FOR;
         SELECT gone;
       END`,
 
     strip: `
-      BEGIN NOT ATOMIC
+      ${columns.settings} BEGIN NOT ATOMIC
         DECLARE stripped BIGINT DEFAULT 0;
         ${columns.allOrNothing};
         FOR bare IN (
@@ -181,7 +189,7 @@ function pruning(tables: MariadbTables) {
             SET stripped = stripped + 1;
             DELETE FROM ${tables.runEvent} WHERE run_seq = bare.seq;
           END IF;
-          COMMIT;
+          ${columns.commit};
         END FOR;
         SELECT stripped;
       END`,
@@ -190,10 +198,10 @@ function pruning(tables: MariadbTables) {
 
 function registry(tables: MariadbTables) {
   return {
-    readTask: `SELECT seq, version, record FROM ${tables.task} WHERE namespace = $1 AND task = $2`,
+    readTask: `${columns.settings} SELECT seq, version, record FROM ${tables.task} WHERE namespace = $1 AND task = $2`,
 
     createTask: `
-      BEGIN NOT ATOMIC
+      ${columns.limits} BEGIN NOT ATOMIC
         DECLARE taken INT DEFAULT 0;
         DECLARE CONTINUE HANDLER FOR 1062 SET taken = 1;
         INSERT INTO ${tables.task} (
@@ -204,7 +212,7 @@ function registry(tables: MariadbTables) {
       END`,
 
     moveTask: `
-      BEGIN NOT ATOMIC
+      ${columns.limits} BEGIN NOT ATOMIC
         UPDATE ${tables.task} SET
           version = version + 1, definition = $1, low_water_mark_ms = $2, paused_note = $3, paused_since_ms = $4,
           last_success_ms = $5, record = $6
@@ -220,12 +228,12 @@ function registry(tables: MariadbTables) {
         deadline = VALUES(deadline), record = VALUES(record)`,
 
     dropDeadNodes: `
-      BEGIN NOT ATOMIC
+      ${columns.settings} BEGIN NOT ATOMIC
         FOR dead IN (
           SELECT seq FROM ${tables.node}
           WHERE namespace = $1 AND deadline <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000
         ) DO
-          ${columns.settings} DELETE FROM ${tables.node} WHERE seq = dead.seq AND deadline <= ${columns.now} DIV 1000;
+          DELETE FROM ${tables.node} WHERE seq = dead.seq AND deadline <= ${columns.now} DIV 1000;
         END FOR;
       END`,
 
@@ -233,6 +241,6 @@ function registry(tables: MariadbTables) {
       ${columns.settings} SELECT record FROM ${tables.node}
       WHERE namespace = $1 AND deadline > ${columns.now} DIV 1000 ORDER BY seq`,
 
-    removeNode: `DELETE FROM ${tables.node} WHERE namespace = $1 AND id = $2`,
+    removeNode: `${columns.limits} DELETE FROM ${tables.node} WHERE namespace = $1 AND id = $2`,
   };
 }

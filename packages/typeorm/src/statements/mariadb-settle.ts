@@ -79,7 +79,7 @@ const steps = `
     WHERE t.u > moment AND NOT (op = 'c' AND t.c = asker)
   )),
   next = CASE
-    WHEN COALESCE(until > moment, 0) AND NOT (COALESCE(mine, '') = 'm' AND op IN ('c', 'r')) THEN NULL
+    WHEN COALESCE(until > moment, 0) AND NOT (mine <=> 'm' AND op IN ('c', 'r')) THEN NULL
     ELSE COALESCE(JSON_EXTRACT(queue, '$[0]'), '{}')
   END,
   token = IF(

@@ -4,7 +4,7 @@
  *
  * A version is larger than the last one of its key and not below the time of its write, so none comes back after its row
  * was removed; a row ahead of the time stays. `written_by` is that time. A write becomes visible later than that, by as
- * long as its statement takes, which `SETTINGS` bounds: a look begins again that far back.
+ * long as its statement takes, which `settings` bounds: a look begins again that far back.
  */
 import { FENCE_KEPT_MS } from '@guard/core';
 import type { MariadbTables } from '../mariadb/names.js';
@@ -157,7 +157,7 @@ function changes(tables: MariadbTables) {
 /** Rows are removed one by one: a statement for all of them would keep the keys between them from being written. */
 function keepHouse(tables: MariadbTables): string {
   return `
-    BEGIN NOT ATOMIC
+    ${columns.settings} BEGIN NOT ATOMIC
       SELECT MAX(k) AS last, COUNT(*) AS looked
       FROM (SELECT \`key\` AS k FROM ${tables.entry} WHERE \`key\` > $1 ORDER BY \`key\` LIMIT $2) AS seen;
       FOR old IN (
@@ -166,7 +166,7 @@ function keepHouse(tables: MariadbTables): string {
         ) AS l CROSS JOIN (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS n) AS m
         WHERE ${columns.forgotten} AND l.version < m.n
       ) DO
-        ${columns.settings} DELETE FROM ${tables.entry} WHERE \`key\` = old.k AND version < ${columns.now}
+        DELETE FROM ${tables.entry} WHERE \`key\` = old.k AND version < ${columns.now}
           AND until + IF(value IS NULL, 0, ${columns.kept}) <= ${columns.now};
       END FOR;
     END`;

@@ -4,9 +4,9 @@
  */
 import { createGuard, type LockBackend } from '@guard/core';
 import { ensureSchema, typeormLocks } from '@guard/typeorm';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { ask, claim, granted, look, release, renew } from '../support/locking.js';
-import { newDatabase, onMariadb } from '../support/mariadb.js';
+import { newDatabase, onMariadb, sessionsOn } from '../support/mariadb.js';
 import type { Place } from '../support/place-on-server.js';
 
 const mariadb = onMariadb();
@@ -32,22 +32,6 @@ function locksOn(dataSource: DataSource): LockBackend {
   return locks;
 }
 
-interface Pool {
-  on(event: 'connection', seen: (connection: { query(statement: string): void }) => void): void;
-}
-
-/** A data source whose every session begins with this statement. */
-async function sessions(statement: string, options: Partial<DataSourceOptions> = {}): Promise<DataSource> {
-  const dataSource = await place.dataSource({ poolSize: 4, ...options } as Partial<DataSourceOptions>);
-  const { driver } = dataSource as unknown as {
-    driver: { pool: Pool; obtainMasterConnection(): Promise<{ destroy(): void }> };
-  };
-  driver.pool.on('connection', (connection) => connection.query(statement));
-  // The one that was there already has other settings.
-  (await driver.obtainMasterConnection()).destroy();
-  return dataSource;
-}
-
 /** How far a counter of the server goes up. */
 async function counted(name: string, work: () => Promise<void>): Promise<number> {
   const read = async (): Promise<number> => {
@@ -71,8 +55,8 @@ describe('settings of the data source on MariaDB', () => {
     ['numbers as numbers', 'SELECT 1', { supportBigNumbers: false, bigNumberStrings: false }],
   ])('[S1] [S2] [B71] do not matter: %s', async (_, statement, options) => {
     const [one, other] = [
-      locksOn(await sessions(statement, options)),
-      locksOn(await sessions(statement, options)),
+      locksOn(await sessionsOn(place, statement, options)),
+      locksOn(await sessionsOn(place, statement, options)),
     ];
     const tries = Array.from({ length: 16 }, (_, n) => ask(n % 2 === 0 ? one : other, claim()));
     const statuses = (await Promise.all(tries)).map(({ status }) => status).sort();
@@ -92,14 +76,14 @@ describe('settings of the data source on MariaDB', () => {
     ['isolation level', 'SET SESSION tx_isolation = "READ-UNCOMMITTED"'],
     ['utf8mb4', 'SET NAMES latin1'],
   ])('are refused where they would break a promise: %s', async (what, statement) => {
-    expect(await ask(locksOn(await sessions(statement)), claim())).toMatchObject({
+    expect(await ask(locksOn(await sessionsOn(place, statement)), claim())).toMatchObject({
       status: 'failed',
       cause: { code: 'invalid-argument', message: expect.stringContaining(what) },
     });
   });
 
   it('[V14] refuse every claim where the session is read-only, and say why', async () => {
-    const locks = locksOn(await sessions('SET SESSION TRANSACTION READ ONLY'));
+    const locks = locksOn(await sessionsOn(place, 'SET SESSION TRANSACTION READ ONLY'));
     for (const wait of [false, true]) {
       expect(await ask(locks, claim({ wait }))).toMatchObject({
         status: 'failed',

@@ -1,7 +1,7 @@
 /** A MariaDB server for a file of tests, and data sources on databases of their own. */
 import { randomUUID } from 'node:crypto';
 import { startMariadb, type MariadbOptions, type SqlServer } from '@guard/testing/servers';
-import { DataSource } from 'typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
 import { placeOf, type Place } from './place-on-server.js';
 
 /** A server that a file of tests has. */
@@ -47,4 +47,24 @@ export async function newDatabase(url: string): Promise<Place> {
   const own = new URL(url);
   own.pathname = `/${schema}`;
   return placeOf(own.href, schema, { type: 'mariadb', url: own.href });
+}
+
+interface Pool {
+  on(event: 'connection', seen: (connection: { query(statement: string): void }) => void): void;
+}
+
+/** A data source whose every session begins with this statement. */
+export async function sessionsOn(
+  place: Place,
+  statement: string,
+  options: Partial<DataSourceOptions> = {},
+): Promise<DataSource> {
+  const dataSource = await place.dataSource({ poolSize: 4, ...options } as Partial<DataSourceOptions>);
+  const { driver } = dataSource as unknown as {
+    driver: { pool: Pool; obtainMasterConnection(): Promise<{ destroy(): void }> };
+  };
+  driver.pool.on('connection', (connection) => connection.query(statement));
+  // The one that was there already has other settings.
+  (await driver.obtainMasterConnection()).destroy();
+  return dataSource;
 }
