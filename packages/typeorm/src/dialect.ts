@@ -9,7 +9,7 @@ import type { DataSource } from 'typeorm';
 import type { SqliteDatabase, SqliteDriver } from './driver.js';
 import type { MysqlDriver } from './mariadb/connections.js';
 import { databaseName } from './place-name.js';
-import type { PgDriver } from './postgres/connections.js';
+import type { PgDriver } from './postgres/pg.js';
 import type { TableOptions } from './tables.js';
 import { mariadbAddress, postgresAddress, type ExtraOptions } from './server-address.js';
 

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { Notice } from '@guard/core';
 import { SeededRandom, VirtualClock } from '@guard/testing';
-import type { PgPool } from '../src/postgres/connections.js';
+import type { PgPool } from '../src/postgres/pg.js';
 import { Notices } from '../src/postgres/notices.js';
 
 /** A pooler that lends one session to everybody, or each client its own. */

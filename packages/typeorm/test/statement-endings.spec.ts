@@ -1,7 +1,7 @@
 /** What becomes of a connection of `pg` whose statement came late: when the pool gets its place back. */
 import { EventEmitter } from 'node:events';
 import { VirtualClock } from '@guard/testing';
-import type { PgClient, PgPool } from '../src/postgres/connections.js';
+import type { PgClient, PgPool } from '../src/postgres/pg.js';
 import { Endings } from '../src/postgres/endings.js';
 
 /** A pool of two on a server that takes requests to cancel, or cannot be reached. */

@@ -8,7 +8,7 @@
  * than the pool has connections, in the time that they are remembered.
  */
 import type { Clock } from '@guard/core';
-import type { PgClient, PgPool } from './connections.js';
+import type { PgClient, PgPool } from './pg.js';
 
 /** How long a request to cancel may take, and after it the end of the statement. */
 const CANCEL_MS = 2_000;

@@ -6,7 +6,7 @@
 import { GuardError, type Clock, type Random, type Timer } from '@guard/core';
 import { listening, SEND, SESSION } from '../statements/postgres-notices.js';
 import type { Statements } from '../server/statements.js';
-import type { PgPool } from './connections.js';
+import type { PgPool } from './pg.js';
 import { channelOf } from './names.js';
 
 /** A client outside of the pool. */
