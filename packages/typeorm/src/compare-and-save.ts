@@ -36,6 +36,8 @@ export async function compareAndSave(manager: EntityManager, entity: ObjectLiter
       'must have been loaded: it has no version that is a whole number, or no primary key',
     );
   }
+  // A lazy relation that was set has its value a moment later.
+  await Promise.resolve();
   refuseParents(entity, metadata);
   const row = { ...metadata.getEntityIdMap(entity), ...versionColumn.createValueMap(version) };
   const { affected } = await manager
@@ -131,6 +133,8 @@ async function changesOf(
   );
   const shared = metadata.relationsWithJoinColumns.flatMap(({ joinColumns }) => joinColumns);
   const there = await read([...columns, ...shared.filter(({ isVirtual }) => !isVirtual)]);
+  // A lazy relation may have come meanwhile.
+  refuseParents(entity, metadata);
   for (const column of columns) {
     const value: unknown = column.getEntityValue(entity);
     // What a program reads may be less than what is stored: a date without its microseconds, a number of JSON.
@@ -197,6 +201,7 @@ function isSame(one: unknown, other: unknown): boolean {
 function isWritten({
   isPrimary,
   isVersion,
+  isDiscriminator,
   isCreateDate,
   isUpdateDate,
   isUpdate,
@@ -205,7 +210,7 @@ function isWritten({
 }: Column): boolean {
   // The columns of a relation that are no properties are virtual, and it is the relation that is written.
   return ![
-    ...[isPrimary, isVersion, isCreateDate, isUpdateDate],
+    ...[isPrimary, isVersion, isDiscriminator, isCreateDate, isUpdateDate],
     ...[!isUpdate, isVirtual, isVirtualProperty],
   ].includes(true);
 }

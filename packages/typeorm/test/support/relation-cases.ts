@@ -44,8 +44,26 @@ class Folder {
   version!: number;
 }
 
+/** The same with a parent that is loaded when somebody asks for it. */
+class LazyFolder {
+  id!: number;
+  parent?: Promise<LazyFolder | null>;
+  version!: number;
+}
+
+/** One table for several classes, and a property for the column that tells them apart. */
+class Pet {
+  id!: number;
+  kind!: string;
+  name!: string;
+  version!: number;
+}
+
+class Dog extends Pet {}
+
 const id = { type: Number, primary: true } as const;
 const version = { type: Number, version: true } as const;
+const child = { target: 'LazyFolder', lazy: true } as const;
 
 /** Their tables are made by `synchronize`. */
 export const relationEntities = [
@@ -76,9 +94,24 @@ export const relationEntities = [
       children: { type: 'one-to-many', target: 'Folder', treeChildren: true, inverseSide: 'parent' },
     },
   }),
+  new EntitySchema<LazyFolder & { children: Promise<LazyFolder[]> }>({
+    ...{ name: 'LazyFolder', target: LazyFolder, tableName: 'lazy_folder', columns: { id, version } },
+    trees: [{ type: 'materialized-path' }],
+    relations: {
+      parent: { ...child, treeParent: true, inverseSide: 'children', type: 'many-to-one' },
+      children: { ...child, treeChildren: true, inverseSide: 'parent', type: 'one-to-many' },
+    },
+  }),
+  new EntitySchema<Pet>({
+    ...{ name: 'Pet', target: Pet, tableName: 'pet', inheritance: { pattern: 'STI', column: 'kind' } },
+    columns: { id, version, name: { type: String }, kind: { type: String } },
+  }),
+  new EntitySchema<Dog>({
+    ...{ name: 'Dog', target: Dog, type: 'entity-child', discriminatorValue: 'dog', columns: {} },
+  }),
 ];
 
-type Save = (manager: EntityManager, entity: Payment | Transfer | Paper) => Promise<unknown>;
+type Save = (manager: EntityManager, entity: Payment | Transfer | Paper | Pet) => Promise<unknown>;
 const both: readonly Save[] = [(manager, entity) => manager.save(entity), compareAndSave];
 const payee = (n: number): Payee => Object.assign(new Payee(), { id: n });
 const branch = (number: number): Branch => Object.assign(new Branch(), { bank: 7, number });
@@ -161,6 +194,27 @@ export function describeRelations(database: string, dataSourceOf: () => DataSour
       await expect(moved).rejects.toMatchObject({ code: 'invalid-argument' });
       const there = await manager.findOneOrFail(Folder, { where: { id: 3 }, relations: { parent: true } });
       expect(there).toMatchObject({ name: 'new', parent: { id: 1 } });
+    });
+
+    it('[V21] are refused where they keep a tree and are loaded when somebody asks', async () => {
+      const { manager } = dataSourceOf();
+      for (const n of [1, 2]) await manager.save(Object.assign(new LazyFolder(), { id: n }));
+      const loaded = await manager.findOneByOrFail(LazyFolder, { id: 2 });
+      const other = await manager.findOneByOrFail(LazyFolder, { id: 1 });
+      loaded.parent = Promise.resolve(other);
+      await expect(compareAndSave(manager, loaded)).rejects.toMatchObject({ code: 'invalid-argument' });
+      expect(await (await manager.findOneByOrFail(LazyFolder, { id: 2 })).parent).toBeNull();
+    });
+
+    it('[V21] are not all that save() leaves alone: what class a row is of does not change', async () => {
+      const { manager } = dataSourceOf();
+      for (const save of both) {
+        await manager.clear(Pet);
+        await manager.save(Object.assign(new Dog(), { id: 1, name: 'a' }));
+        const loaded = await manager.findOneByOrFail(Dog, { id: 1 });
+        await save(manager, Object.assign(loaded, { kind: 'cat', name: 'b' }));
+        expect(await manager.query('SELECT kind, name FROM pet')).toEqual([{ kind: 'dog', name: 'b' }]);
+      }
     });
 
     it('[V21] are not written over a version that somebody else wrote', async () => {
