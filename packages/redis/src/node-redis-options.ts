@@ -11,6 +11,13 @@ interface ClientOptions {
   readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
 }
 
+/** Options of a client that leads to a cluster. */
+interface ClusterOptions {
+  readonly rootNodes?: readonly Seed[];
+  readonly useReplicas?: boolean;
+  readonly defaults?: ClientOptions;
+}
+
 /** What a client, a cluster or a sentinel shows of itself. */
 interface Shown {
   readonly evalSha?: unknown;
@@ -19,7 +26,7 @@ interface Shown {
   readonly commandOptions?: unknown;
   readonly _self?: object;
   readonly _keyPrefix?: string;
-  readonly _options?: { readonly rootNodes?: readonly Seed[] };
+  readonly _options?: ClusterOptions;
   readonly nodeClient?: unknown;
   readonly getMasterNode?: unknown;
   readonly execAsPipeline?: unknown;
@@ -47,7 +54,20 @@ export function destinationOf(client: unknown): Destination {
   if (options.readonly === true) {
     throw refused('the client reads from replicas; Guard needs one of the master');
   }
+  if (isCluster(shown)) checkMembers(shown._options ?? {});
   return { where: () => whereOf(shown, options), database: databaseOf(options), prefix };
+}
+
+/**
+ * A connection that was made for a replica sent READONLY, and the library keeps it as it is when that replica is made a
+ * master. Made a replica once more it would run the scripts on its old copy, where all others are sent on to the master.
+ */
+function checkMembers({ useReplicas, defaults }: ClusterOptions): void {
+  if (useReplicas !== true && defaults?.readonly !== true) return;
+  const option = useReplicas === true ? 'useReplicas' : 'defaults.readonly';
+  throw refused(
+    `the cluster client is made with ${option}, and would read old copies after fail-overs; give Guard a client without it`,
+  );
 }
 
 function checkedClient(client: unknown): Shown {

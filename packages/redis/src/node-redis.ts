@@ -46,8 +46,9 @@ const BREAKS = ['error', 'reconnecting', 'topology-change', 'client-error', 'nod
  * Its key prefix, database, credentials, TLS and retry settings stay in force. Messages come over one duplicate of it,
  * which all connections that are made of it share, and which Guard opens and closes.
  *
- * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas; one with a key
- * prefix with braces, which would break the hash tags of Guard's keys; or an option that is not valid.
+ * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas, also a cluster made with
+ * `useReplicas`; one with a key prefix with braces, which would break the hash tags of Guard's keys; or an option that is
+ * not valid.
  */
 export function fromNodeRedis(client: NodeRedisClient, own: RedisConnectionOptions = {}): RedisConnection {
   checkConnectionOptions('fromNodeRedis', own);

@@ -76,13 +76,6 @@ it('[S1] clusters whose reads go to replicas send every script to masters, wheth
     stage.ends(() => client.disconnect());
     await withAndWithoutAcks(stage, fromIoredis(client));
   }
-  const options = { rootNodes: cluster.nodes.map(({ url }) => ({ url })), useReplicas: true };
-  for (const client of [createCluster5(options), createCluster(options)]) {
-    client.on('error', silent);
-    await client.connect();
-    stage.ends(() => client.destroy());
-    await withAndWithoutAcks(stage, fromNodeRedis(client));
-  }
   const masters = await cluster.masters();
   for (const node of cluster.nodes) {
     const ran = /cmdstat_eval/.test(await stage.admin(node).info('commandstats'));
@@ -410,6 +403,18 @@ describe('Settings of the client', () => {
     ['a client of callbacks', () => fromNodeRedis(createClient().legacy() as never), /not what its legacy/],
     ['a transaction', () => fromNodeRedis(createClient().multi() as never), /not what its multi/],
     ['a sentinel that sends to replicas', () => fromNodeRedis(sentinelOf({ readonly: true })), /replicas/],
+    ['a cluster that reads from replicas', () => fromNodeRedis(createCluster5(ofReplicas)), /useReplicas/],
+    ['a cluster that reads from replicas', () => fromNodeRedis(createCluster(ofReplicas)), /useReplicas/],
+    [
+      'a cluster that reads from replicas, and maps types',
+      () => fromNodeRedis(createCluster(ofReplicas).withTypeMapping({})),
+      /without it/,
+    ],
+    [
+      'a cluster of read-only members',
+      () => fromNodeRedis(createCluster({ rootNodes: [], defaults: { readonly: true } })),
+      /defaults\.readonly/,
+    ],
     ['a sentinel with braces', () => fromNodeRedis(sentinelOf({ keyPrefix: '{app}:' })), /braces/],
   ])('refuses %s when it is handed in, and says why', (_, make, why) => {
     let thrown: unknown;
@@ -487,6 +492,8 @@ function sentinelOf(nodeClientOptions: object, options: object = {}) {
   const sentinelRootNodes = [{ host: 's', port: 1 }];
   return createSentinel({ name: 'm', sentinelRootNodes, nodeClientOptions, ...options });
 }
+
+const ofReplicas = { rootNodes: [], useReplicas: true };
 
 /** A client that never connects. */
 function idle(options: object = {}): Redis {
