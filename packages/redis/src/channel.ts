@@ -19,8 +19,10 @@ export interface LineTerms {
 export interface Line {
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  /** A sign that messages come in. Any answer will do, a refusal as well. */
+  /** A sign that the server at its other end is there. Any answer will do, a refusal as well. */
   ping(): Promise<unknown>;
+  /** Of a cluster: a sign that messages of all other members come in. */
+  echo?(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -33,11 +35,19 @@ const LONGEST_PAUSE_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 /** A wire that was cut looks like a quiet time, so a connection is asked for a sign of life that often. */
 const ASK_EVERY_MS = 5_000;
+/**
+ * While somebody waits, hand-overs would be missed meanwhile: a connection that was quiet for so long is asked at once,
+ * and given up soon. One that was only slow is opened again, and nothing is lost.
+ */
+const QUIET_MS = 1_000;
+const SIGN_WITHIN_MS = 2_000;
 
 /** Somebody who listens to a channel. */
 interface Listener {
   readonly onMessage: (message: string) => void;
   readonly onState: (open: boolean) => void;
+  /** Somebody waits for a message at this moment. */
+  readonly isAwaited: () => boolean;
   /** It was told that messages may be lost, and not yet that they come again. */
   lost: boolean;
 }
@@ -56,6 +66,7 @@ export class Messages {
   private line: Line | undefined;
   private opening: { readonly line: Promise<Line>; giveUp(): void } | undefined;
   private openedAtMs = 0;
+  private heardAtMs = 0;
   private failures = 0;
   private pause: Timer | undefined;
 
@@ -66,8 +77,9 @@ export class Messages {
     name: string,
     onMessage: (message: string) => void,
     onState: (open: boolean) => void,
+    isAwaited: () => boolean = () => true,
   ): Promise<Channel> {
-    const listener: Listener = { onMessage, onState, lost: false };
+    const listener: Listener = { onMessage, onState, isAwaited, lost: false };
     const channel = this.channelOf(name);
     channel.listeners.add(listener);
     // Somebody waits for this, which keeps the process alive; the connection itself never does (L5).
@@ -125,13 +137,13 @@ export class Messages {
   }
 
   /** One that hangs breaks here, and nobody waits for its answer any longer. */
-  private answered(line: Line, answer: Promise<unknown>): Promise<unknown> {
+  private answered(line: Line, answer: Promise<unknown>, withinMs = ANSWER_WITHIN_MS): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const late = (): void => {
         reject(new Error('the server did not answer in time'));
         if (this.line === line) this.broke();
       };
-      const timer = systemClock.setTimer(late, ANSWER_WITHIN_MS, { ref: false });
+      const timer = systemClock.setTimer(late, withinMs, { ref: false });
       answer.finally(() => timer.cancel()).then(resolve, reject);
     });
   }
@@ -157,6 +169,7 @@ export class Messages {
     const opened = this.openLine({
       signal,
       onMessage: (name, message) => {
+        this.heardAtMs = nowMs();
         for (const { onMessage } of this.channels.get(name)?.listeners ?? []) onMessage(message);
       },
       onBroken: () => {
@@ -177,15 +190,30 @@ export class Messages {
     return line;
   }
 
-  /** Asks a connection for a sign of life for as long as it is the one. */
+  /** Asks a connection for signs of life for as long as it is the one. */
   private listenFor(line: Line): void {
-    const ask = async (): Promise<void> => {
+    this.repeat(line, ASK_EVERY_MS, () => this.answered(line, Promise.all([line.ping(), line.echo?.()])));
+    this.repeat(line, QUIET_MS, async () => {
+      if (nowMs() - this.heardAtMs < QUIET_MS || !this.isAwaited()) return;
+      await this.answered(line, line.ping(), SIGN_WITHIN_MS);
+    });
+  }
+
+  private repeat(line: Line, everyMs: number, ask: () => Promise<unknown>): void {
+    const next = async (): Promise<void> => {
       if (this.line !== line) return;
       // One that is too late breaks there.
-      await this.answered(line, line.ping()).catch(() => undefined);
-      this.listenFor(line);
+      await ask().catch(() => undefined);
+      this.repeat(line, everyMs, ask);
     };
-    systemClock.setTimer(() => void ask(), ASK_EVERY_MS, { ref: false });
+    systemClock.setTimer(() => void next(), everyMs, { ref: false });
+  }
+
+  private isAwaited(): boolean {
+    for (const { listeners } of this.channels.values()) {
+      for (const { isAwaited } of listeners) if (isAwaited()) return true;
+    }
+    return false;
   }
 
   private leave(channel: Subscribed, listener: Listener): void {

@@ -62,11 +62,16 @@ export interface RedisConnection {
   ): Promise<ScriptReply>;
   /** Names of all keys that match a glob pattern, without the client's own prefix. Walks everything: for people. */
   scan(pattern: string): Promise<readonly string[]>;
-  /** Listens, on a connection that all channels of a client share. `onState(false)`: messages may be lost from now on; `true`: they come again. */
+  /**
+   * Listens, on a connection that all channels of a client share. `onState(false)`: messages may be lost from now on;
+   * `true`: they come again. While `isAwaited`, it is noticed within three seconds that the other end is gone. Default:
+   * always.
+   */
   subscribe(
     channel: string,
     onMessage: (message: string) => void,
     onState: (open: boolean) => void,
+    isAwaited?: () => boolean,
   ): Promise<Channel>;
 }
 

@@ -1,5 +1,6 @@
 /** One connection of Guard's own for messages, beside an ioredis client or cluster. */
-import { systemClock, systemRandom } from '@guard/core';
+import { systemClock } from '@guard/core';
+import type { Another } from './another.js';
 import type { Line, LineTerms } from './channel.js';
 import { Echoes, type Say } from './echoes.js';
 
@@ -25,9 +26,19 @@ interface Subscriber extends Connecting {
   readonly connector?: { connectToSentinel?: (...args: unknown[]) => Connecting };
 }
 
-interface Cluster {
-  readonly isCluster?: boolean;
+interface Cluster extends Lazy {
   nodes?(role: 'all' | 'master'): readonly unknown[];
+}
+
+interface Lazy {
+  readonly isCluster?: boolean;
+  readonly status?: string;
+  connect?(): Promise<unknown>;
+}
+
+/** A cluster client that connects when it is used knows no member before, and asking for its members is no use. */
+export async function connectLazy(client: Lazy): Promise<void> {
+  if (client.isCluster === true && client.status === 'wait') await client.connect?.();
 }
 
 /**
@@ -56,8 +67,10 @@ const SENTINEL_ANSWERS_WITHIN_MS = 1_000;
 export async function openLine(
   client: Duplicable & Cluster,
   { onMessage, onBroken, signal }: LineTerms,
+  another: Another,
 ): Promise<Line> {
-  const subscriber = anyNode(client).duplicate(LINE_SETTINGS);
+  await connectLazy(client);
+  const subscriber = anyNode(client, another).duplicate(LINE_SETTINGS);
   // What is wrong is told by the rejections below, and by the end of the connection.
   subscriber.on('error', () => undefined);
   const echoes = client.isCluster === true ? new Echoes() : undefined;
@@ -85,7 +98,8 @@ export async function openLine(
   return {
     subscribe: (channel) => subscriber.subscribe(channel),
     unsubscribe: (channel) => subscriber.unsubscribe(channel),
-    ping: () => Promise.all([subscriber.ping(), echoes?.ask(mastersOf(client))]),
+    ping: () => subscriber.ping(),
+    echo: async () => echoes?.ask(mastersOf(client)),
     close: async () => {
       open = false;
       end(subscriber);
@@ -129,13 +143,14 @@ function mastersOf(client: Cluster): Say[] {
   return masters.map((master) => (channel, text) => master.publish(channel, text));
 }
 
-/** Messages reach every member of a cluster, so any one will do: another one each time, as one may be gone. */
-function anyNode(client: Duplicable & Cluster): Duplicable {
+interface Member extends Duplicable {
+  readonly status?: string;
+  readonly options?: { readonly host?: string; readonly port?: number };
+}
+
+function anyNode(client: Duplicable & Cluster, another: Another): Duplicable {
   if (client.nodes === undefined || !client.isCluster) return client;
-  const nodes = client.nodes('all') as readonly (Duplicable & { readonly status?: string })[];
+  const nodes = client.nodes('all') as readonly Member[];
   const ready = nodes.filter(({ status }) => status === 'ready' || status === 'wait');
-  const among = ready.length > 0 ? ready : nodes;
-  const node = among[Math.floor(systemRandom.fraction() * among.length)];
-  if (node === undefined) throw new Error('no member of the cluster is known yet');
-  return node;
+  return another.of(ready.length > 0 ? ready : nodes, ({ options }) => `${options?.host}:${options?.port}`);
 }

@@ -3,6 +3,7 @@
  * members that are used, so that nothing of ioredis is imported and any compatible client fits.
  */
 import { GuardError } from '@guard/core';
+import { Another } from './another.js';
 import { Messages } from './channel.js';
 import {
   checkConnectionOptions,
@@ -21,7 +22,7 @@ import {
   type ScriptReply,
   type Seed,
 } from './connection.js';
-import { openLine } from './ioredis-line.js';
+import { connectLazy, openLine } from './ioredis-line.js';
 import type { Script } from './scripts/script.js';
 import { strangeAnswer } from './strange-answer.js';
 
@@ -90,7 +91,9 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
       );
     },
     scan: async (pattern) => {
+      await connectLazy(client);
       const nodes = (client.nodes?.('master') ?? [client]) as readonly IoredisClient[];
+      if (nodes.length === 0) throw new Error('no member of the cluster is known yet');
       const found = await Promise.all(nodes.map((node) => scanNode(node, escapeGlob(prefix) + pattern)));
       return found.flat().map((name) => name.slice(prefix.length));
     },
@@ -144,7 +147,8 @@ class Watched {
   readonly waiting = new Set<(error: Error) => void>();
 
   constructor(client: IoredisClient) {
-    this.messages = new Messages((terms) => openLine(client as never, terms));
+    const another = new Another();
+    this.messages = new Messages((terms) => openLine(client as never, terms, another));
     client.on('close', () => {
       this.breaks += 1;
       rejectAll(this.open, new Error('the connection broke before the answer'));

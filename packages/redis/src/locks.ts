@@ -128,6 +128,7 @@ class RedisLocks implements LockBackend {
     const claims = this.undone.above(wanted);
     const reply = claims.length === 1 ? await this.acquireOne(claims[0]!) : await this.acquireMany(claims);
     const answers = claimAnswers(reply.value, claims.length);
+    this.subscriptions.noteQueued(claims, answers);
     return this.acks === undefined ? answers : this.confirmed(reply, claims, answers);
   }
 
@@ -221,7 +222,8 @@ class RedisLocks implements LockBackend {
     query: Exclude<LockQuery, { readonly keys: readonly string[] }>,
   ): Promise<readonly LockInfo[]> {
     const { prefix, after = '', limit } = query;
-    const names = await this.connection.scan(recordPattern(prefix));
+    // While its slot moves, two masters of a cluster may name a lock.
+    const names = [...new Set(await this.connection.scan(recordPattern(prefix)))];
     const keys = names.map(keyOf).filter((key) => key !== undefined && key.startsWith(prefix)) as string[];
     keys.sort(compareBytes);
     const wanted = keys.filter((key) => compareBytes(key, after) > 0);

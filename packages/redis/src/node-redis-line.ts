@@ -1,5 +1,5 @@
 /** One connection of Guard's own for messages, beside a node-redis client, cluster or sentinel. */
-import { systemRandom } from '@guard/core';
+import type { Another } from './another.js';
 import type { Line, LineTerms } from './channel.js';
 import { Echoes, type Say } from './echoes.js';
 
@@ -21,9 +21,13 @@ interface Subscriber {
 
 type Heard = (message: string, channel: string) => void;
 
+interface Member {
+  readonly address?: string;
+}
+
 interface Members {
-  readonly masters?: readonly unknown[];
-  readonly replicas?: readonly unknown[];
+  readonly masters?: readonly Member[];
+  readonly replicas?: readonly Member[];
   nodeClient?(node: unknown): unknown;
   /** Of a sentinel: hands out the client of the master that is there now. */
   _execute?<T>(isReadonly: boolean, run: (master: Duplicable) => Promise<T>): Promise<T>;
@@ -31,8 +35,12 @@ interface Members {
 }
 
 /** Opens a connection that ends with its first break. */
-export async function openLine(client: unknown, { onMessage, onBroken, signal }: LineTerms): Promise<Line> {
-  const subscriber = await subscriberOf(client as Duplicable & Members);
+export async function openLine(
+  client: unknown,
+  { onMessage, onBroken, signal }: LineTerms,
+  another: Another,
+): Promise<Line> {
+  const subscriber = await subscriberOf(client as Duplicable & Members, another);
   const echoes = (client as Members).masters === undefined ? undefined : new Echoes();
   const heard: Heard = (message, channel) => {
     if (echoes?.heard(channel, message) !== true) onMessage(channel, message);
@@ -62,7 +70,8 @@ export async function openLine(client: unknown, { onMessage, onBroken, signal }:
   return {
     subscribe: (channel) => subscriber.subscribe(channel, heard),
     unsubscribe: (channel) => subscriber.unsubscribe(channel, heard),
-    ping: () => Promise.all([subscriber.ping(), echoes?.ask(mastersOf(client as Members))]),
+    ping: () => subscriber.ping(),
+    echo: async () => echoes?.ask(mastersOf(client as Members)),
     close: () => {
       open = false;
       return end(subscriber);
@@ -79,15 +88,13 @@ function mastersOf(client: Members): Say[] {
 }
 
 /** A connection to the same place; in a cluster to any member, since messages reach every one. */
-async function subscriberOf(client: Duplicable & Members): Promise<Subscriber> {
+async function subscriberOf(client: Duplicable & Members, another: Another): Promise<Subscriber> {
   if (client.getMasterNode !== undefined && client._execute !== undefined) {
     return once(await client._execute(false, async (master) => master));
   }
   const { masters, replicas = [] } = client;
   if (client.nodeClient === undefined || masters === undefined) return once(client);
-  const nodes = [...masters, ...replicas];
-  const node = nodes[Math.floor(systemRandom.fraction() * nodes.length)];
-  if (node === undefined) throw new Error('no member of the cluster is known yet');
+  const node = another.of([...masters, ...replicas], ({ address }) => String(address));
   return once((await client.nodeClient(node)) as Duplicable);
 }
 

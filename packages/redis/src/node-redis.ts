@@ -3,6 +3,7 @@
  * by the few members that are used, so that nothing of node-redis is imported and any compatible client fits.
  */
 import { GuardError } from '@guard/core';
+import { Another } from './another.js';
 import { Messages } from './channel.js';
 import {
   checkConnectionOptions,
@@ -84,7 +85,8 @@ class Watched {
   readonly messages: Messages;
 
   constructor(client: NodeRedisClient) {
-    this.messages = new Messages((terms) => openLine(client, terms));
+    const another = new Another();
+    this.messages = new Messages((terms) => openLine(client, terms, another));
     for (const event of BREAKS) client.on(event, () => (this.breaks += 1));
   }
 }

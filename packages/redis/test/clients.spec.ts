@@ -53,9 +53,26 @@ describe('Every library and version', () => {
     for (const [, via] of ALL) await both(via, { single });
   });
 
-  it('works on a cluster', async () => {
+  it('works on a cluster, also where a watch or a list is the first use of a client that connects when it is used', async () => {
     await using cluster = await startRedisCluster({ appendOnly: false });
+    await using stage = new Stage();
     for (const [, via] of ALL) await both(via, { cluster });
+    for (const make of [Cluster5, Cluster]) {
+      const client = new make(cluster.nodes.map(portOf), { lazyConnect: true });
+      client.on('error', silent);
+      stage.ends(() => client.disconnect());
+      const guard = stage.guard(fromIoredis(client));
+      const heard: unknown[] = [];
+      const watch = await guard.state.watch('', ({ key }) => void heard.push(key));
+      await guard.state.set('e', 1);
+      await until('it is heard', () => heard.includes('e'));
+      await watch.close();
+      await guard.acquire('listed');
+      const second = new make(cluster.nodes.map(portOf), { lazyConnect: true });
+      stage.ends(() => second.disconnect());
+      const below = { prefix: `${guard.namespace}/`, limit: 10 };
+      expect(await redisLocks(fromIoredis(second)).inspect(below)).toHaveLength(1);
+    }
   });
 
   it('works behind Sentinel, but for the sentinel client of node-redis 5, which is refused', async () => {

@@ -8,6 +8,7 @@ import { redisState } from '../src/index.js';
 import { entryName, lockNames } from '../src/names.js';
 import { slotOf, tagOf, TAGS } from '../src/slot.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
+import { ownerOf, slotOfKey, startMove } from './support/cluster.js';
 import { Stage } from './support/stage.js';
 
 const LIBRARIES: [string, Via][] = [
@@ -56,21 +57,6 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     return stage.guard(client.connection, namespace === undefined ? {} : { namespace });
   }
 
-  /** The master of a slot, and the id of each node. */
-  async function ownerOf(stage: Stage, slot: number): Promise<TestServer> {
-    const slots = (await stage.admin(await aliveNode()).call('CLUSTER', 'SLOTS')) as [
-      number,
-      number,
-      [string, number],
-    ][];
-    const [, , [, port]] = slots.find(([from, to]) => from <= slot && slot <= to)!;
-    return cluster.nodes.find((node) => node.port === port)!;
-  }
-
-  async function aliveNode(): Promise<TestServer> {
-    return (await cluster.masters())[0]!;
-  }
-
   it('[B47] works for any key, and for several at once that share no slot', async () => {
     await using stage = new Stage();
     const guard = await guardOf(stage);
@@ -97,27 +83,6 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     expect(listed).toEqual([...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
   });
 
-  /** Begins to move a slot from its master to another one, step by step. */
-  async function startMove(stage: Stage, slot: number) {
-    const source = await ownerOf(stage, slot);
-    const target = (await cluster.masters()).find((node) => node !== source)!;
-    const [from, to] = [stage.admin(source), stage.admin(target)];
-    const [sourceId, targetId] = (await Promise.all(
-      [from, to].map((node) => node.call('CLUSTER', 'MYID')),
-    )) as string[];
-    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId!);
-    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId!);
-    const keys = async () => (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[];
-    return {
-      keys,
-      keysNow: async () =>
-        from.call('MIGRATE', target.host, target.port, '', 0, 5_000, 'KEYS', ...(await keys())),
-      finish: async () => {
-        for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId!);
-      },
-    };
-  }
-
   it('[S3] follows a slot that moves to another master, in the middle (ASK) and after it (MOVED)', async () => {
     await using stage = new Stage();
     const guard = await guardOf(stage);
@@ -128,7 +93,7 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     const lock = await guard.acquire(key, { ttl: '10s' });
     const waiting = waiter.acquire(key, { ttl: '10s', wait: '20s' });
     await until('it waits', async () => (await guard.inspect(key)).waiting === 1);
-    const move = await startMove(stage, slotOf(tagOf(full)));
+    const move = await startMove(stage, cluster, slotOfKey(full));
     expect(await move.keys()).toEqual(expect.arrayContaining([names.record, names.queue, names.tickets]));
     await move.keysNow();
     await lock.extend('20s');
@@ -143,7 +108,7 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     await using stage = new Stage();
     const guard = await guardOf(stage);
     await guard.state.set('there', 1);
-    const move = await startMove(stage, slotOf(tagOf(`${guard.namespace}/state/there`)));
+    const move = await startMove(stage, cluster, slotOfKey(`${guard.namespace}/state/there`));
     expect((await guard.state.get('there'))?.value).toBe(1);
     await move.keysNow();
     expect((await guard.state.get('there'))?.value).toBe(1);
@@ -157,7 +122,9 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     const guard = await guardOf(stage);
     const keys = Array.from({ length: 60 }, (_, n) => `d${n}`);
     const ownersOf = (section: string): Promise<TestServer[]> =>
-      Promise.all(keys.map((key) => ownerOf(stage, slotOf(tagOf(`${guard.namespace}/${section}/${key}`)))));
+      Promise.all(
+        keys.map((key) => ownerOf(stage, cluster, slotOfKey(`${guard.namespace}/${section}/${key}`))),
+      );
     const owners = await ownersOf('lock');
     const victim = owners[0]!;
     const healthy = keys.filter((_, n) => owners[n] !== victim);
@@ -200,7 +167,7 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
       const guard = await guardOf(stage);
       const names = Array.from({ length: 30 }, (_, n) => `s${n}`);
       const owners = await Promise.all(
-        names.map((name) => ownerOf(stage, slotOf(tagOf(`${guard.namespace}/state/${name}`)))),
+        names.map((name) => ownerOf(stage, cluster, slotOfKey(`${guard.namespace}/state/${name}`))),
       );
       const victim = owners[0]!;
       const lost = names.filter((_, n) => owners[n] === victim);

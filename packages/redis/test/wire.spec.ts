@@ -172,8 +172,10 @@ describe('A bad wire', () => {
         (open: boolean) => heard.push(open),
       ] as const;
       const channel = await connection.subscribe(...listening);
+      const cutAtMs = performance.now();
       proxy.cut();
       await until('the silence is told', () => heard.length > 0, 14_000);
+      expect(performance.now() - cutAtMs).toBeLessThan(5_000);
       proxy.heal();
       await until('it is heard again', () => heard.length > 1, 14_000);
       await admin.publish(`m${n}`, 'news');
