@@ -158,6 +158,21 @@ export function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
+const SLOT_MOVES =
+  'a slot of the cluster is being moved (TRYAGAIN), and its locks and entries wait until the move is over; ' +
+  'one that was interrupted is ended by: redis-cli --cluster fix';
+
+/**
+ * What a client says where a slot is on its way, in words that tell what to do. While it is, members answer only where
+ * they have all keys of a script, and of a lock most do not exist; libraries follow them to and fro for a while.
+ */
+export function orSlotMoves(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const said = [error, error.cause].map((one) => (one instanceof Error ? one.message : ''));
+  if (!said.some((text) => /\bTRYAGAIN\b|(^|: )(ASK|MOVED) \d/.test(text))) return error;
+  return new GuardError('unavailable', SLOT_MOVES, { cause: error });
+}
+
 /** What is kept once for each client, however many connections are made of it. */
 export function oncePer<C extends object, V>(make: (client: C) => V): (client: C) => V {
   const made = new WeakMap<C, V>();

@@ -12,6 +12,7 @@ import {
   escapeGlob,
   isNoScript,
   oncePer,
+  orSlotMoves,
   placeName,
   Refusals,
   SCAN_PAGE,
@@ -77,15 +78,19 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
         return { value, resent: watched.breaks !== before, acks: confirmed };
       };
       if (acks !== undefined) {
-        return settled(runAndWait(client, script, keys, args, acks)).then(([value, n]) => reply(value, n));
+        return settled(runAndWait(client, script, keys, args, acks)).then(
+          ([value, n]) => reply(value, n),
+          rethrow,
+        );
       }
       // Not async, nor a function of its own that is: every promise on the way costs where nothing else is waited for.
       return settled(client.evalsha(script.sha, keys.length, ...keys, ...args)).then(
         (value) => reply(value),
         (error: unknown) => {
-          if (!isNoScript(error)) throw error;
-          return settled(client.eval(script.text, keys.length, ...keys, ...args)).then((value) =>
-            reply(value),
+          if (!isNoScript(error)) return rethrow(error);
+          return settled(client.eval(script.text, keys.length, ...keys, ...args)).then(
+            (value) => reply(value),
+            rethrow,
           );
         },
       );
@@ -99,6 +104,10 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
     },
     subscribe: (...listener) => messages.subscribe(...listener),
   };
+}
+
+function rethrow(error: unknown): never {
+  throw orSlotMoves(error);
 }
 
 interface Options {

@@ -1,14 +1,14 @@
 /** A cluster of three masters: what a dead master, a moved slot and odd keys do to locks and state. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '@guard/core';
-import { failureOf, until } from '@guard/testing';
+import { failureOf, reasons, until } from '@guard/testing';
 import type { Redis } from 'ioredis6';
 import { startRedisCluster, type RedisCluster, type TestServer } from '@guard/testing/servers';
 import { redisState } from '../src/index.js';
 import { entryName, lockNames } from '../src/names.js';
 import { slotOf, tagOf, TAGS } from '../src/slot.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
-import { ownerOf, slotOfKey, startMove } from './support/cluster.js';
+import { keysIn, ownerOf, slotOfKey, startMove } from './support/cluster.js';
 import { Stage } from './support/stage.js';
 
 const LIBRARIES: [string, Via][] = [
@@ -115,6 +115,45 @@ describe.each(LIBRARIES)('A cluster, %s', (_, via) => {
     await move.finish();
     await guard.state.set('there', 2);
     expect((await guard.state.get('there'))?.value).toBe(2);
+  });
+
+  it('[S1] [S6] [L1] a slot that stays open is told as what it is; its locks end by their deadlines and have no second holder', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage);
+    const waiter = await guardOf(stage, guard.namespace);
+    const slot = slotOfKey(`${guard.namespace}/lock/open`);
+    const [first, second] = keysIn(slot, guard.namespace, 'lock', 2);
+    const [entry] = keysIn(slot, guard.namespace, 'state', 1);
+    const short = await guard.acquire(first!, { ttl: '1500ms' });
+    const long = await guard.acquire(second!, { ttl: '20s' });
+    await guard.state.set(entry!, 1);
+    const waiting = waiter.acquire(first!, { ttl: '10s', wait: '20s' }).then((lock) => {
+      return { lock, shortIsHeld: short.isHeld() };
+    });
+    await until('it waits', async () => (await guard.inspect(first!)).waiting === 1);
+    const move = await startMove(stage, cluster, slot);
+    await move.keysNow((await move.keys()).slice(0, 1));
+    const refused = [
+      guard.tryAcquire(first!),
+      guard.tryAcquire(second!),
+      waiter.acquire(keysIn(slot, guard.namespace, 'lock', 3)[2]!, { wait: '3s' }),
+      guard.state.set(entry!, 2),
+    ];
+    for (const error of await Promise.all(refused.map(failureOf))) {
+      expect(error.code).toBe('unavailable');
+      expect(reasons(error)).toMatch(/slot of the cluster is being moved \(TRYAGAIN\).*cluster fix/s);
+    }
+    await until('the holder is told', () => short.signal.aborted, 3_000);
+    expect(long.isHeld()).toBe(true);
+    await move.keysNow();
+    await move.finish();
+    const next = await waiting;
+    expect(next.shortIsHeld).toBe(false);
+    expect(next.lock.token).toBeGreaterThan(short.token);
+    expect(await next.lock.release()).toBe('released');
+    await guard.state.set(entry!, 3);
+    await long.extend('30s');
+    expect(await long.release()).toBe('released');
   });
 
   it('[B38] [L3] a dead master harms only its own keys, and its replica goes on with them, for watches too', async () => {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Guard } from '@guard/core';
 import { startRedisCluster, type RedisCluster } from '@guard/testing/servers';
 import { viaIoredis6, viaNodeRedis6, type Via } from '../support/clients.js';
-import { keysIn, messengers, ownerOf } from '../support/cluster.js';
+import { keysIn, messengers, ownerOf, slotOfKey, startMove } from '../support/cluster.js';
 import { Stage } from '../support/stage.js';
 import { TAGS, slotOf } from '../../src/slot.js';
 
@@ -54,6 +54,29 @@ function handOvers(guards: readonly Guard[], key: string) {
 }
 
 describe.each(LIBRARIES)('A cluster whose members fail, %s', (_, via) => {
+  it('[L1] a slot that is open for a second costs no lock of three, nor one that is asked for meanwhile', async () => {
+    await using stage = new Stage();
+    const guard = await guardOf(stage, via);
+    const slot = slotOfKey(`${guard.namespace}/lock/moves`);
+    const [held, wanted] = keysIn(slot, guard.namespace, 'lock', 2);
+    const lost: string[] = [];
+    guard.on('lock-lost', ({ key }) => void lost.push(key));
+    const lock = await guard.acquire(held!, { ttl: '3s' });
+    const takenMs = performance.now();
+    const move = await startMove(stage, cluster, slot);
+    await move.keysNow((await move.keys()).slice(0, 1));
+    const asked = guard.acquire(wanted!, { ttl: '3s', wait: '5s' });
+    // Renewals are due after a third of the ttl.
+    await sleep(1_500 - (performance.now() - takenMs));
+    await move.keysNow();
+    await move.finish();
+    const second = await asked;
+    await sleep(3_500 - (performance.now() - takenMs));
+    expect([lock.isHeld(), second.isHeld(), lost]).toEqual([true, true, []]);
+    expect(await lock.release()).toBe('released');
+    expect(await second.release()).toBe('released');
+  });
+
   it('[B38] [L2] [L3] a member that hangs slows the hand-overs of the others for three seconds at most, also where messages came by it', async () => {
     await using stage = new Stage();
     const first = await guardOf(stage, via);
