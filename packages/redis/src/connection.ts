@@ -7,6 +7,8 @@ import type { Script } from './scripts/script.js';
 import { UNHEARD } from './scripts/tell.lua.js';
 
 export const DEFAULT_PORT = 6379;
+/** As the names of SQL stores: it names fences, also in their tables. */
+const MAX_NAME_BYTES = 512;
 
 /** An open subscription. */
 export interface Channel {
@@ -37,7 +39,7 @@ export interface ScriptReply {
 /** Options of `fromIoredis` and `fromNodeRedis`. */
 export interface RedisConnectionOptions {
   /**
-   * Names what the client leads to. Fences compare tokens of one name only, and a run is taken over only by a guard whose
+   * Names what the client leads to, in 1 to 512 bytes of UTF-8. Fences compare tokens of one name only, and a run is taken over only by a guard whose
    * lock backend has the same name, so all nodes name it alike. Default: the address that the client was given; behind
    * Sentinel the name of the master; of a cluster the addresses that the client begins with. Set it where nodes use
    * different addresses for one place, or reach two places by one address.
@@ -128,9 +130,14 @@ export function checkNoOptions(of: string, given: readonly unknown[]): void {
 export function checkConnectionOptions(of: string, options: RedisConnectionOptions): void {
   checkOptions(of, options, ['name']);
   const { name } = options;
-  if (name !== undefined && (typeof name !== 'string' || name === '')) {
-    throw invalidArgument('name', name, 'must be a text that is not empty');
-  }
+  if (name !== undefined) checkName(name);
+}
+
+function checkName(name: unknown): void {
+  const isName = typeof name === 'string' && name !== '' && !name.includes('\0') && name.isWellFormed();
+  if (isName && Buffer.byteLength(name) <= MAX_NAME_BYTES) return;
+  const expectation = `must be well-formed text of 1 to ${MAX_NAME_BYTES} bytes without U+0000`;
+  throw invalidArgument('name', name, expectation);
 }
 
 function addressOf(seed: Seed): string {
@@ -156,21 +163,6 @@ function urlOf(text: string): URL {
 /** Whether a server says that it does not know a script: after a restart, a flush, a fail-over. */
 export function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
-}
-
-const SLOT_MOVES =
-  'a slot of the cluster is being moved (TRYAGAIN), and its locks and entries wait until the move is over; ' +
-  'one that was interrupted is ended by: redis-cli --cluster fix';
-
-/**
- * What a client says where a slot is on its way, in words that tell what to do. While it is, members answer only where
- * they have all keys of a script, and of a lock most do not exist; libraries follow them to and fro for a while.
- */
-export function orSlotMoves(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const said = [error, error.cause].map((one) => (one instanceof Error ? one.message : ''));
-  if (!said.some((text) => /\bTRYAGAIN\b|(^|: )(ASK|MOVED) \d/.test(text))) return error;
-  return new GuardError('unavailable', SLOT_MOVES, { cause: error });
 }
 
 /** What is kept once for each client, however many connections are made of it. */

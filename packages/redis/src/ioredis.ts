@@ -5,6 +5,7 @@
 import { GuardError } from '@guard/core';
 import { Another } from './another.js';
 import { Messages } from './channel.js';
+import { checkMode, inWords } from './client-errors.js';
 import {
   checkConnectionOptions,
   clusterName,
@@ -12,7 +13,6 @@ import {
   escapeGlob,
   isNoScript,
   oncePer,
-  orSlotMoves,
   placeName,
   Refusals,
   SCAN_PAGE,
@@ -52,8 +52,9 @@ export interface IoredisClient {
  * credentials, TLS and retry settings stay in force. Messages come over one duplicate of it, which all connections that
  * are made of it share, and which Guard opens and closes.
  *
- * @throws GuardError `invalid-argument`: not an ioredis client; one that reads from replicas; one with a key prefix with
- * braces, which would break the hash tags of Guard's keys; or an option that is not valid.
+ * @throws GuardError `invalid-argument`: not an ioredis client; one that was disconnected, or is in subscriber or monitor
+ * mode; one that reads from replicas; one with a key prefix with braces, which would break the hash tags of Guard's keys;
+ * or an option that is not valid.
  */
 export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions = {}): RedisConnection {
   checkConnectionOptions('fromIoredis', own);
@@ -107,7 +108,7 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
 }
 
 function rethrow(error: unknown): never {
-  throw orSlotMoves(error);
+  throw inWords(error);
 }
 
 interface Options {
@@ -125,12 +126,24 @@ interface Options {
   readonly redisOptions?: Options;
 }
 
+/** What a client shows of its state. */
+interface Shown {
+  readonly status?: string;
+  readonly mode?: string;
+}
+
 function checkedOptions(client: IoredisClient): Options {
-  if (typeof client?.evalsha !== 'function' || typeof client.duplicate !== 'function') {
+  const shown = (client ?? {}) as Partial<IoredisClient> & Shown;
+  const { evalsha, duplicate, pipeline, on, options: given } = shown;
+  const isOne = [evalsha, shown.eval, duplicate, pipeline, on].every((each) => typeof each === 'function');
+  if (!isOne || typeof given !== 'object' || given === null) {
     throw new GuardError('invalid-argument', 'fromIoredis takes an ioredis client or cluster');
   }
-  const given = client.options as Options;
-  const options = { ...given.redisOptions, ...given };
+  checkMode(shown.mode);
+  if (shown.status === 'end') {
+    throw new GuardError('invalid-argument', 'the client was disconnected: give Guard one that is in use');
+  }
+  const options: Options = { ...(given as Options).redisOptions, ...given };
   if (/[{}]/.test(String(options.keyPrefix ?? ''))) {
     throw new GuardError('invalid-argument', `the client's keyPrefix must not contain braces`);
   }

@@ -1,5 +1,6 @@
 /** What a client of node-redis was made with, wherever its library keeps it; and what of that Guard cannot work with. */
 import { GuardError } from '@guard/core';
+import { checkMode } from './client-errors.js';
 import { clusterName, DEFAULT_PORT, type Seed } from './connection.js';
 
 /** Options of a client that leads to one server. */
@@ -8,6 +9,7 @@ interface ClientOptions {
   readonly database?: number;
   readonly keyPrefix?: string;
   readonly readonly?: boolean;
+  readonly RESP?: number;
   readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
 }
 
@@ -21,7 +23,11 @@ interface ClusterOptions {
 /** What a client, a cluster or a sentinel shows of itself. */
 interface Shown {
   readonly evalSha?: unknown;
+  readonly eval?: unknown;
+  readonly multi?: unknown;
+  readonly on?: unknown;
   readonly duplicate?: unknown;
+  readonly isPubSubActive?: boolean;
   readonly options?: ClientOptions;
   readonly commandOptions?: unknown;
   readonly _self?: object;
@@ -70,15 +76,20 @@ function checkMembers({ useReplicas, defaults }: ClusterOptions): void {
   );
 }
 
+const NO_CLIENT = 'fromNodeRedis takes a node-redis client, cluster or sentinel';
+
 function checkedClient(client: unknown): Shown {
   const shown = (client ?? {}) as Shown;
   if (typeof shown.execAsPipeline === 'function') {
     throw refused('fromNodeRedis takes the client itself, not what its multi() returns');
   }
-  if (typeof shown.evalSha !== 'function') {
-    throw refused('fromNodeRedis takes a node-redis client, cluster or sentinel');
+  if (typeof shown.evalSha !== 'function' || typeof shown.eval !== 'function') throw refused(NO_CLIENT);
+  if (typeof shown.duplicate === 'function') {
+    if (typeof shown.multi !== 'function' || typeof shown.on !== 'function') throw refused(NO_CLIENT);
+    // By the newer protocol a client that subscribes can do everything else as well.
+    if (shown.isPubSubActive === true && shown.options?.RESP === 2) checkMode('subscriber');
+    return shown;
   }
-  if (typeof shown.duplicate === 'function') return shown;
   if (isSentinel(shown)) {
     throw refused('a sentinel client of node-redis 5 cannot be duplicated; use the one of node-redis 6');
   }

@@ -3,7 +3,8 @@
  * has, or the clients behind it, which a cluster and a sentinel send through. A sentinel client sends a command again by itself, and tells nobody, when the connection to its master
  * breaks; so there each sending is counted.
  */
-import { isNoScript, orSlotMoves, type Acks, type ScriptArgument } from './connection.js';
+import { inWords } from './client-errors.js';
+import { isNoScript, type Acks, type ScriptArgument } from './connection.js';
 import type { Script } from './scripts/script.js';
 
 interface ScriptCall {
@@ -75,7 +76,7 @@ async function orWhole(run: (by: 'evalSha' | 'eval') => Promise<ScriptAnswer>): 
   try {
     return await run('evalSha');
   } catch (error) {
-    if (!isNoScript(error)) throw orSlotMoves(error);
+    if (!isNoScript(error)) throw inWords(error);
     return run('eval');
   }
 }

@@ -2,9 +2,10 @@
  * `fromNodeRedis`: a connection over a node-redis client, cluster or sentinel (5 or 6) that the application made. Typed
  * by the few members that are used, so that nothing of node-redis is imported and any compatible client fits.
  */
-import { GuardError } from '@guard/core';
+import { GuardError, systemClock } from '@guard/core';
 import { Another } from './another.js';
 import { Messages } from './channel.js';
+import { NOT_CONNECTED } from './client-errors.js';
 import {
   checkConnectionOptions,
   escapeGlob,
@@ -43,11 +44,12 @@ interface ClusterMembers {
 const BREAKS = ['error', 'reconnecting', 'topology-change', 'client-error', 'node-error', 'node-disconnect'];
 
 /**
- * A connection over a node-redis client, which stays the application's: Guard never closes it. Connect it before use.
+ * A connection over a node-redis client, which stays the application's: Guard never closes it. Connect it before use: a
+ * call with one that never was rejects at once (`invalid-argument`).
  * Its key prefix, database, credentials, TLS and retry settings stay in force. Messages come over one duplicate of it,
  * which all connections that are made of it share, and which Guard opens and closes.
  *
- * @throws GuardError `invalid-argument`: not a node-redis client; one that reads from replicas, also a cluster made with
+ * @throws GuardError `invalid-argument`: not a node-redis client; one in subscriber mode; one that reads from replicas, also a cluster made with
  * `useReplicas`; one with a key prefix with braces, which would break the hash tags of Guard's keys; or an option that is
  * not valid.
  */
@@ -62,6 +64,7 @@ export function fromNodeRedis(client: NodeRedisClient, own: RedisConnectionOptio
     scope: `${database}:${prefix}`,
     cluster: isCluster(client),
     run: async (script, keys, args, acks) => {
+      if (!watched.wasOpen) await watched.mustBeOpen();
       const before = watched.breaks;
       const { value, acks: confirmed } = await runScript(script, keys, args, acks);
       return {
@@ -83,12 +86,27 @@ class Watched {
   breaks = 0;
   readonly refusals = new Refusals();
   readonly messages: Messages;
+  /** It was connected once: what it says later is told by itself, as it may be connected again. */
+  wasOpen: boolean;
 
-  constructor(client: NodeRedisClient) {
+  constructor(private readonly client: NodeRedisClient) {
+    this.wasOpen = isOpen(client);
     const another = new Another();
     this.messages = new Messages((terms) => openLine(client, terms, another));
     for (const event of BREAKS) client.on(event, () => (this.breaks += 1));
   }
+
+  /** @throws GuardError `invalid-argument`: it is not even being connected, and no waiting mends that. */
+  async mustBeOpen(): Promise<void> {
+    // Some say that they are being connected a moment later.
+    if (!isOpen(this.client)) await new Promise<void>((resolve) => systemClock.yield(resolve));
+    this.wasOpen = isOpen(this.client);
+    if (!this.wasOpen) throw new GuardError('invalid-argument', NOT_CONNECTED);
+  }
+}
+
+function isOpen(client: NodeRedisClient): boolean {
+  return (client as { readonly isOpen?: boolean }).isOpen !== false;
 }
 
 const watchedOnce = oncePer((client: NodeRedisClient) => new Watched(client));

@@ -10,7 +10,7 @@ import {
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis6';
 import { everydayUse, failureOf, reasons, until } from '@guard/testing';
 import { startRedis, startRedisCluster, startRedisSentinel, type TestServer } from '@guard/testing/servers';
-import { GuardError } from '@guard/core';
+import { createGuard, GuardError } from '@guard/core';
 import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
 import { fromIoredis } from '../src/ioredis.js';
 import { fromNodeRedis } from '../src/node-redis.js';
@@ -160,7 +160,12 @@ describe('The name of a backend', () => {
     ]) {
       expect(nameOf(connection)).toBe('redis://orders/0/');
     }
-    expect(() => fromIoredis(idle(), { name: '' })).toThrow(/name/);
+    const longest = 'ä'.repeat(256);
+    expect(nameOf(fromIoredis(idle(), { name: longest }))).toBe(`redis://${longest}/0/`);
+    for (const bad of ['', 'a\0b', '\ud800', `${longest}b`, 5 as never]) {
+      expect(() => fromIoredis(idle(), { name: bad })).toThrow(/name must be well-formed text of 1 to 512/);
+      expect(() => fromNodeRedis(createClient(), { name: bad })).toThrow(/name must be/);
+    }
     expect(() => fromNodeRedis(createClient(), { place: 'x' } as never)).toThrow(/no option 'place'/);
   });
 });
@@ -389,6 +394,51 @@ describe('Settings of the client', () => {
     }
   });
 
+  it('[L3] a client that can carry out no script is refused, or told by its first call at once: it subscribes, monitors or was never connected', async () => {
+    await using stage = new Stage();
+    for (const make of [Redis, Redis5]) {
+      const client = ioredis(stage, { protocol: 2 }, make as typeof Redis);
+      const early = fromIoredis(client);
+      await client.subscribe('c');
+      expect(() => fromIoredis(client)).toThrow(/subscriber mode/);
+      await rejectsAtOnce(stage, early, /subscriber mode: give Guard a client/);
+      const monitor = await ioredis(stage, {}, make as typeof Redis).monitor();
+      stage.ends(() => monitor.disconnect());
+      expect(() => fromIoredis(monitor)).toThrow(/monitor mode/);
+    }
+    const subscriber = await nodeRedis(stage, { RESP: 2 });
+    await subscriber.subscribe('c', silent);
+    expect(() => fromNodeRedis(subscriber)).toThrow(/subscriber mode/);
+    const subscriber5 = createClient5({ url: server.url });
+    await subscriber5.connect();
+    stage.ends(() => subscriber5.destroy());
+    await subscriber5.subscribe('c', silent);
+    await rejectsAtOnce(stage, fromNodeRedis(subscriber5), /subscriber mode/);
+    const monitor = await nodeRedis(stage);
+    await monitor.monitor(silent);
+    await rejectsAtOnce(stage, fromNodeRedis(monitor), /monitor mode/);
+    const rootNodes = [{ url: server.url }];
+    for (const client of [createClient5(), createClient(), createCluster5({ rootNodes }), sentinelOf({})]) {
+      await rejectsAtOnce(stage, fromNodeRedis(client), /await client\.connect\(\)/);
+    }
+    const destroyed = await nodeRedis(stage);
+    destroyed.destroy();
+    await rejectsAtOnce(stage, fromNodeRedis(destroyed), /not connected/);
+  });
+
+  it('a client of node-redis that is connected after it was handed in works', async () => {
+    await using stage = new Stage();
+    for (const client of [createClient({ url: server.url }), createClient5({ url: server.url })]) {
+      client.on('error', silent);
+      const guard = stage.guard(fromNodeRedis(client));
+      expect((await failureOf(guard.acquire('k', { wait: '20s' }))).code).toBe('invalid-argument');
+      const connecting = client.connect();
+      stage.ends(() => client.destroy());
+      expect((await guard.acquire('k', { wait: '20s' })).isHeld()).toBe(true);
+      await connecting;
+    }
+  });
+
   it('TLS stays in force, for messages too', async () => {
     await using stage = new Stage();
     const secure = await startTls(server);
@@ -407,6 +457,11 @@ describe('Settings of the client', () => {
   it.each([
     ['no client', () => fromIoredis({} as never), /ioredis client or cluster/],
     ['no client', () => fromNodeRedis(undefined as never), /node-redis client/],
+    ['half a client', () => fromIoredis({ evalsha: silent, duplicate: silent } as never), /ioredis client/],
+    ['half a client', () => fromNodeRedis({ evalSha: silent, duplicate: silent } as never), /node-redis/],
+    ['a transaction', () => fromIoredis(idle().multi() as never), /takes an ioredis client/],
+    ['a client that monitors', () => fromIoredis(idle({ monitor: true })), /monitor mode/],
+    ['a client that ended', () => fromIoredis(ended()), /was disconnected/],
     ['a prefix with braces', () => fromIoredis(idle({ keyPrefix: '{app}:' })), /braces/],
     ['a prefix with braces', () => fromNodeRedis(createClient({ keyPrefix: '{app}:' })), /braces/],
     [
@@ -481,6 +536,22 @@ describe('Settings of the client', () => {
   });
 });
 
+/** A call that may wait for long does not. */
+async function rejectsAtOnce(stage: Stage, connection: RedisConnection, why: RegExp): Promise<void> {
+  const parts = { locks: redisLocks(connection), state: redisState(connection) };
+  const guard = createGuard({ ...parts, namespace: 'at-once', grace: '10ms' });
+  const startedMs = performance.now();
+  for (const call of [guard.acquire('k', { wait: '30s' }), guard.state.get('e')]) {
+    const error = await failureOf(call);
+    expect(error.code).toBe('invalid-argument');
+    expect(error.message).toMatch(why);
+  }
+  expect(performance.now() - startedMs).toBeLessThan(3_000);
+  // It takes a second, for the claim that cannot be taken back.
+  const closing = guard.close();
+  stage.ends(() => closing);
+}
+
 /** The rights that the documentation names. */
 const RIGHTS = [
   ...[
@@ -511,6 +582,13 @@ function sentinelOf(nodeClientOptions: object, options: object = {}) {
 }
 
 const ofReplicas = { rootNodes: [], useReplicas: true };
+
+/** A client that was disconnected. */
+function ended(): Redis {
+  const client = idle();
+  client.disconnect();
+  return client;
+}
 
 /** A client that never connects. */
 function idle(options: object = {}): Redis {
