@@ -63,16 +63,29 @@ export async function failOver(
   how: readonly ('FORCE' | 'TAKEOVER')[] = [],
 ): Promise<void> {
   const owner = await ownerOf(stage, cluster, slot);
-  const id = String(await stage.admin(owner).call('CLUSTER', 'MYID'));
-  const lines = String(await stage.admin(owner).call('CLUSTER', 'NODES')).split('\n');
-  const line = lines.find((one) => one.includes('slave') && one.includes(id) && !one.includes('fail'))!;
-  const port = Number(/:(\d+)@/.exec(line)![1]);
+  const admin = stage.admin(owner);
+  const id = String(await admin.call('CLUSTER', 'MYID'));
+  let port = 0;
+  await until('its master has a replica', async () => {
+    const lines = String(await admin.call('CLUSTER', 'NODES')).split('\n');
+    const line = lines.find((one) => one.includes('slave') && one.includes(id) && !one.includes('fail'));
+    port = Number(/:(\d+)@/.exec(line ?? '')?.[1] ?? 0);
+    return port > 0;
+  });
   const replica = stage.admin(cluster.nodes.find((node) => node.port === port)!);
   await until('the replica follows', async () =>
     (await replica.info('replication')).includes('master_link_status:up'),
   );
-  await replica.call('CLUSTER', 'FAILOVER', ...how);
-  await until('it is the master', async () => (await replica.role())[0] === 'master', 10_000);
+  const isMaster = async (): Promise<boolean> => (await replica.role())[0] === 'master';
+  // So soon after the last one, masters may not vote for it yet.
+  const tryIt = async (): Promise<boolean> => {
+    await replica.call('CLUSTER', 'FAILOVER', ...how).catch(() => undefined);
+    await until('it is the master', isMaster, 1_000).catch(() => undefined);
+    return isMaster();
+  };
+  await until('it is the master after a while', tryIt, 20_000);
+  // Without a vote, members may disagree for a while.
+  if (how.length > 0) return;
   await until('all know it', async () => (await ownerOf(stage, cluster, slot)).port === port, 10_000);
 }
 

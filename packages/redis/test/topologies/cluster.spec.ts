@@ -22,3 +22,4 @@ describeLockBackend(lockSuite(nodeRedis, 'sentences'));
 describeStateStore(stateSuite(ioredis, { cluster: true }));
 describeStateStore(stateSuite(nodeRedis, { cluster: true, cases: 'sentences' }));
 describeRunStore(runSuite(ioredis));
+describeRunStore(runSuite(nodeRedis));
