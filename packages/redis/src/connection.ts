@@ -165,6 +165,33 @@ export function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
+/** Asks nothing, of the server that has the key. */
+export const PROBE = 'return 1';
+
+/** Members of a cluster disagree about a slot for a moment after it moved. */
+const MAX_REDIRECTIONS = 3;
+
+/**
+ * Makes a flight that waits for replicas follow its slot. Of a pipeline the libraries hand the `MOVED` out, and their
+ * clients keep going to the old master; a lone command they follow, and the client knows the way from then on. So one
+ * is sent that does nothing, and the flight once more, whole: nothing of it was carried out, and its `WAIT` has to go
+ * down the connection that its script went.
+ */
+export async function followed<T>(flight: () => Promise<T>, probe: () => Promise<unknown>): Promise<T> {
+  for (let redirections = 0; ; redirections += 1) {
+    try {
+      return await flight();
+    } catch (error) {
+      if (redirections === MAX_REDIRECTIONS || !isMoved(error)) throw error;
+      await probe();
+    }
+  }
+}
+
+function isMoved(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('MOVED');
+}
+
 /** What is kept once for each client, however many connections are made of it. */
 export function oncePer<C extends object, V>(make: (client: C) => V): (client: C) => V {
   const made = new WeakMap<C, V>();

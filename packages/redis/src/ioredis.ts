@@ -11,9 +11,11 @@ import {
   clusterName,
   DEFAULT_PORT,
   escapeGlob,
+  followed,
   isNoScript,
   oncePer,
   placeName,
+  PROBE,
   Refusals,
   SCAN_PAGE,
   type Acks,
@@ -79,10 +81,9 @@ export function fromIoredis(client: IoredisClient, own: RedisConnectionOptions =
         return { value, resent: watched.breaks !== before, acks: confirmed };
       };
       if (acks !== undefined) {
-        return settled(runAndWait(client, script, keys, args, acks)).then(
-          ([value, n]) => reply(value, n),
-          rethrow,
-        );
+        const flight = () => settled(runAndWait(client, script, keys, args, acks));
+        const probe = () => settled(client.eval(PROBE, 1, keys[0]!));
+        return followed(flight, probe).then(([value, n]) => reply(value, n), rethrow);
       }
       // Not async, nor a function of its own that is: every promise on the way costs where nothing else is waited for.
       return settled(client.evalsha(script.sha, keys.length, ...keys, ...args)).then(

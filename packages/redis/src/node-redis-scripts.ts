@@ -4,7 +4,7 @@
  * breaks; so there each sending is counted.
  */
 import { inWords } from './client-errors.js';
-import { isNoScript, type Acks, type ScriptArgument } from './connection.js';
+import { followed, isNoScript, PROBE, type Acks, type ScriptArgument } from './connection.js';
 import type { Script } from './scripts/script.js';
 
 interface ScriptCall {
@@ -52,14 +52,18 @@ export function nodeRedisScripts(client: NodeRedisCommands, onResent: () => void
   const internals = client as NodeRedisCommands & Internals;
   const unmapped = internals.withTypeMapping?.({}) ?? client;
   const isSentinel = internals.getMasterNode !== undefined && internals._execute !== undefined;
-  return async (script, keys, args, acks) => {
+  const run: RunScript = (script, keys, args, acks) => {
     // The master's own client behind a sentinel knows nothing of the prefix.
     const prefix = isSentinel ? (internals._keyPrefix ?? '') : '';
     const call = {
       keys: keys.map((key) => prefix + key),
       arguments: args.map((arg) => (typeof arg === 'number' ? String(arg) : arg)),
     };
-    if (!isSentinel) return orWhole((text) => send(unmapped, text, script, call, acks));
+    if (!isSentinel) {
+      const flight = () => orWhole((text) => send(unmapped, text, script, call, acks));
+      if (acks === undefined) return flight();
+      return followed(flight, () => unmapped.eval(PROBE, { keys: call.keys.slice(0, 1), arguments: [] }));
+    }
     return orWhole((text) => {
       let sendings = 0;
       return internals._execute!(false, (master) => {
@@ -69,6 +73,13 @@ export function nodeRedisScripts(client: NodeRedisCommands, onResent: () => void
       });
     });
   };
+  return async (...all) => {
+    try {
+      return await run(...all);
+    } catch (error) {
+      throw inWords(error);
+    }
+  };
 }
 
 /** By its hash, and whole where the server does not know it. */
@@ -76,7 +87,7 @@ async function orWhole(run: (by: 'evalSha' | 'eval') => Promise<ScriptAnswer>): 
   try {
     return await run('evalSha');
   } catch (error) {
-    if (!isNoScript(error)) throw inWords(error);
+    if (!isNoScript(error)) throw error;
     return run('eval');
   }
 }
