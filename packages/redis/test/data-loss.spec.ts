@@ -1,7 +1,10 @@
 /** What Redis acknowledged and lost: tokens go on all the same (S2), and whoever held a lock is told. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Claim, ClaimAnswer } from '@guard/core';
 import { until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
+import { redisLocks } from '../src/index.js';
+import { lockNames } from '../src/names.js';
 import { viaIoredis6, viaNodeRedis6, type Client } from './support/clients.js';
 import { Stage } from './support/stage.js';
 
@@ -79,6 +82,33 @@ describe('Lost data', () => {
     expect(tokens).toHaveLength(waiters.length);
     const all = [held.token, ...tokens];
     expect(all).toEqual([...new Set(all)].sort((a, b) => (a < b ? -1 : 1)));
+  });
+
+  it('[L2] [B103] when its record alone is lost, a lock goes to no claim that is over, and nobody is counted who does not wait', async () => {
+    await using stage = new Stage();
+    const [{ connection }] = await two(stage);
+    const locks = redisLocks(connection);
+    const key = 'lost-record/lock/k';
+    const claim = (id: string): Claim => {
+      const terms = { ttlMs: 30_000, wait: true, ticketTtlMs: 30_000, holder: { label: 'test' } };
+      return { key, id, session: `of ${id}`, ...terms };
+    };
+    const acquire = async (id: string): Promise<ClaimAnswer> => (await locks.acquire([claim(id)]))[0]!;
+    const release = async (id: string, answer: ClaimAnswer): Promise<unknown> => {
+      if (answer.status !== 'granted') throw new Error(`${id} has no lock: ${answer.status}`);
+      return locks.release([{ key, claim: id, session: `of ${id}`, token: answer.token }]);
+    };
+    await acquire('a');
+    for (const id of ['b', 'c']) expect(await acquire(id)).toMatchObject({ status: 'queued' });
+    await stage.admin(server).del(lockNames(key).record);
+    const taken = await acquire('b');
+    expect(await locks.inspect({ keys: [key] })).toMatchObject([{ held: true, waiting: 0 }]);
+    await release('b', taken);
+    const next = await acquire('c');
+    expect(await acquire('d')).toMatchObject({ status: 'queued', ahead: 0, fresh: true });
+    expect(await locks.inspect({ keys: [key] })).toMatchObject([{ held: true, waiting: 1 }]);
+    await release('c', next);
+    expect(await locks.inspect({ keys: [key] })).toMatchObject([{ lease: { claim: 'd' }, waiting: 0 }]);
   });
 
   it('[S2] tokens grow when only the record of a free lock is lost, and when it is kept', async () => {

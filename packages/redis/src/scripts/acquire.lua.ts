@@ -129,12 +129,16 @@ local function refresh(queue, tickets, session)
 end
 
 local function enqueue(key, queue, tickets, record, a)
+  local v, latest
   if record.mode == 'h' then
     record.mode, record.ends = 'q', now + redis.call('PTTL', key) * 1000
     write(key, record, math.ceil((record.ends - now) / 1000) + 1000)
+    -- Tickets that are here belong to a record that was lost. Claims that took the lock since then have some too, and
+    -- nobody would take what is handed to them; whoever waits makes a new one.
+    redis.call('DEL', queue, tickets)
+  else
+    v = redis.call('HGET', tickets, a.claim)
   end
-  local v = redis.call('HGET', tickets, a.claim)
-  local latest
   if v and ticket(v).ends > now then
     -- A server whose memory is used up lets a script go on after a write that needs none.
     only_on_a_master()

@@ -11,8 +11,10 @@ import { FIELDS, LOCK_PRELUDE } from './lock-record.lua.js';
 import { TELL } from './tell.lua.js';
 
 const INSPECT_ONE = `
-local function waiting(tickets)
+local function waiting(record, tickets)
   local count = 0
+  -- Nobody waits for it: tickets that are here belong to a record that was lost.
+  if record.mode == 'h' then return count end
   for _, v in ipairs(redis.call('HVALS', tickets)) do
     if ticket(v).ends > now then count = count + 1 end
   end
@@ -27,7 +29,7 @@ while at <= #fields do
   if record and not live(record) then record = let_go(key, queue, tickets, record) end
   if record then
     answers[#answers + 1] = {
-      record.token, 1, ms_left(key, record), record.session, record.claim, record.holder, waiting(tickets),
+      record.token, 1, ms_left(key, record), record.session, record.claim, record.holder, waiting(record, tickets),
     }
   else
     only_on_a_master()
