@@ -71,8 +71,9 @@ export async function openLine(
 ): Promise<Line> {
   await connectLazy(client);
   const subscriber = anyNode(client, another).duplicate(LINE_SETTINGS);
-  // What is wrong is told by the rejections below, and by the end of the connection.
-  subscriber.on('error', () => undefined);
+  // Why it cannot be opened, such as a wrong password, is told here only: its rejections say that it is closed.
+  let why: unknown;
+  subscriber.on('error', (error: unknown) => (why = error));
   const echoes = client.isCluster === true ? new Echoes() : undefined;
   subscriber.on('message', (channel: string, message: string) => {
     if (echoes?.heard(channel, message) !== true) onMessage(channel, message);
@@ -86,7 +87,7 @@ export async function openLine(
     if (echoes !== undefined) await subscriber.subscribe(echoes.channel);
   } catch (error) {
     end(subscriber);
-    throw error;
+    throw why ?? error;
   } finally {
     signal.removeEventListener('abort', giveUp);
   }

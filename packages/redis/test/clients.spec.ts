@@ -372,6 +372,21 @@ describe('Settings of the client', () => {
     expect(troubles.join()).toMatch(/NOPERM/);
   });
 
+  it.each<[string, typeof Redis]>([
+    ['ioredis 5', Redis5 as unknown as typeof Redis],
+    ['ioredis 6', Redis],
+  ])('[S6] a watch that cannot open its connection says why: %s', async (_, make) => {
+    await using stage = new Stage();
+    const admin = stage.admin(server);
+    await setUser(admin, 'gone', '~*', '&*', '+@all');
+    const client = ioredis(stage, { username: 'gone', password: 'secret' }, make);
+    await client.ping();
+    await admin.acl('SETUSER', 'gone', 'resetpass', '>changed');
+    const state = redisState(fromIoredis(client));
+    stage.ends(() => state.close());
+    await expect(state.watch('', silent)).rejects.toThrow(/WRONGPASS/);
+  });
+
   it('[S6] a user who may not publish hands over and writes as anybody does, and is told once what is missing', async () => {
     await using stage = new Stage();
     await setUser(stage.admin(server), 'mute', 'resetchannels', '~*', '+@all');
