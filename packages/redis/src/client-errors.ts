@@ -1,5 +1,6 @@
 /** What a client says where no repetition helps, or where its words do not tell what to do. */
 import { GuardError } from '@guard/core';
+import { namingRights } from './rights.js';
 
 const SLOT_MOVES =
   'a slot of the cluster is being moved (TRYAGAIN), and its locks and entries wait until the move is over; ' +
@@ -23,7 +24,8 @@ export function inWords(error: unknown): unknown {
     return new GuardError('unavailable', SLOT_MOVES, { cause: error });
   }
   if (/only \(P\|S\)SUBSCRIBE|in subscriber mode/.test(said)) return refused(SUBSCRIBER, error);
-  return /Replica can't interact with the keyspace/.test(said) ? refused(MONITOR, error) : error;
+  if (/Replica can't interact with the keyspace/.test(said)) return refused(MONITOR, error);
+  return namingRights(error);
 }
 
 /** @throws GuardError `invalid-argument`: a client that says of itself that it can carry out no script. */

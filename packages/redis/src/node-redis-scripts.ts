@@ -3,7 +3,6 @@
  * has, or the clients behind it, which a cluster and a sentinel send through. A sentinel client sends a command again by itself, and tells nobody, when the connection to its master
  * breaks; so there each sending is counted.
  */
-import { inWords } from './client-errors.js';
 import { followed, isNoScript, PROBE, type Acks, type ScriptArgument } from './connection.js';
 import type { Script } from './scripts/script.js';
 
@@ -52,7 +51,7 @@ export function nodeRedisScripts(client: NodeRedisCommands, onResent: () => void
   const internals = client as NodeRedisCommands & Internals;
   const unmapped = internals.withTypeMapping?.({}) ?? client;
   const isSentinel = internals.getMasterNode !== undefined && internals._execute !== undefined;
-  const run: RunScript = (script, keys, args, acks) => {
+  return async (script, keys, args, acks) => {
     // The master's own client behind a sentinel knows nothing of the prefix.
     const prefix = isSentinel ? (internals._keyPrefix ?? '') : '';
     const call = {
@@ -72,13 +71,6 @@ export function nodeRedisScripts(client: NodeRedisCommands, onResent: () => void
         return send(master, text, script, call, acks);
       });
     });
-  };
-  return async (...all) => {
-    try {
-      return await run(...all);
-    } catch (error) {
-      throw inWords(error);
-    }
   };
 }
 

@@ -5,7 +5,7 @@
 import { GuardError, systemClock } from '@guard/core';
 import { Another } from './another.js';
 import { Messages } from './channel.js';
-import { NOT_CONNECTED } from './client-errors.js';
+import { inWords, NOT_CONNECTED } from './client-errors.js';
 import {
   checkConnectionOptions,
   escapeGlob,
@@ -18,7 +18,7 @@ import {
 } from './connection.js';
 import { openLine } from './node-redis-line.js';
 import { destinationOf, isCluster } from './node-redis-options.js';
-import { nodeRedisScripts, type NodeRedisCommands } from './node-redis-scripts.js';
+import { nodeRedisScripts, type NodeRedisCommands, type ScriptAnswer } from './node-redis-scripts.js';
 
 interface ScanPage {
   readonly cursor: string | number | Buffer;
@@ -66,11 +66,16 @@ export function fromNodeRedis(client: NodeRedisClient, own: RedisConnectionOptio
     run: async (script, keys, args, acks) => {
       if (!watched.wasOpen) await watched.mustBeOpen();
       const before = watched.breaks;
-      const { value, acks: confirmed } = await runScript(script, keys, args, acks);
+      let answer: ScriptAnswer;
+      try {
+        answer = await runScript(script, keys, args, acks);
+      } catch (error) {
+        throw inWords(error);
+      }
       return {
-        value: refusals.answersIn(value),
+        value: refusals.answersIn(answer.value),
         resent: watched.breaks !== before,
-        acks: confirmed,
+        acks: answer.acks,
       };
     },
     scan: async (pattern) => {

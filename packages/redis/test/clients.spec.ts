@@ -1,4 +1,6 @@
 /** The clients that applications hand in: every library and version, and the settings that they may have. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis';
 import { Cluster, Redis } from 'ioredis6';
 import {
@@ -14,6 +16,7 @@ import { createGuard, GuardError } from '@guard/core';
 import { redisLocks, redisState, type RedisConnection } from '../src/index.js';
 import { fromIoredis } from '../src/ioredis.js';
 import { fromNodeRedis } from '../src/node-redis.js';
+import { RIGHTS as documentedRights } from '../src/rights.js';
 import {
   viaIoredis,
   viaIoredis6,
@@ -354,6 +357,41 @@ describe('Settings of the client', () => {
     },
   );
 
+  it.each(['+@read', '+@write', '+time'])(
+    '[S6] a right that a script lacks is told by the first call, with the rights that are needed: %s',
+    async (missing) => {
+      await using stage = new Stage();
+      await setUser(stage.admin(server), 'lacking', ...RIGHTS.filter((right) => right !== missing));
+      const login = { username: 'lacking', password: 'secret' };
+      for (const client of [
+        fromIoredis(ioredis(stage, login)),
+        fromNodeRedis(await nodeRedis(stage, login)),
+      ]) {
+        for (const options of [{}, { acks: { replicas: 1 } }]) {
+          const locks = redisLocks(client, options);
+          const asked = locks.acquire([
+            {
+              key: 'n/lock/k',
+              id: 'c',
+              session: 's',
+              ttlMs: 1_000,
+              wait: false,
+              ticketTtlMs: 1_000,
+              holder: { label: 'test' },
+            },
+          ]);
+          await expect(asked).rejects.toThrow(/NOPERM|The user executing the script can't/);
+          await expect(asked).rejects.toThrow(documentedRights);
+        }
+      }
+    },
+  );
+
+  it('[S6] the rights that are told are those of the documentation', async () => {
+    const page = await readFile(join(__dirname, '../../../docs/backend/redis.md'), 'utf8');
+    expect(page).toContain(`\n${documentedRights}\n`);
+  });
+
   it('[S6] a user without the right to channels waits without messages, and is told why', async () => {
     await using stage = new Stage();
     await setUser(stage.admin(server), 'deaf', 'resetchannels', '~*', '+@all');
@@ -568,19 +606,7 @@ async function rejectsAtOnce(stage: Stage, connection: RedisConnection, why: Reg
 }
 
 /** The rights that the documentation names. */
-const RIGHTS = [
-  ...[
-    'resetchannels',
-    '~guard:*',
-    '&guard:*',
-    '+@connection',
-    '+@scripting',
-    '+@read',
-    '+@write',
-    '+@pubsub',
-  ],
-  ...['+time', '+wait', '-@dangerous', '+info'],
-];
+const RIGHTS = documentedRights.split(' ');
 
 async function setUser(admin: Redis, name: string, ...rights: readonly string[]): Promise<void> {
   await admin.call('ACL', 'SETUSER', name, 'reset', 'on', '>secret', ...rights);
