@@ -2,7 +2,7 @@
 import type { Guard, Lock } from '@guard/core';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedisSentinel, type RedisSentinel, type TestServer } from '@guard/testing/servers';
-import { redisLocks } from '../src/index.js';
+import { redisLocks, type RedisLocksOptions } from '../src/index.js';
 import { fromIoredis } from '../src/ioredis.js';
 import { viaIoredis6, viaNodeRedis6, type Via } from './support/clients.js';
 import { Stage } from './support/stage.js';
@@ -133,5 +133,48 @@ describe.each(LIBRARIES)('Behind Sentinel, %s', (_, via) => {
     await until('the old holder is told', () => old.signal.aborted, 5_000);
     // What a replica had confirmed is still held by its holder after the fail-over.
     expect((await second.inspect('safe')).token).toBe(safe.token);
+  });
+});
+
+describe('A master that was stopped while its replica took over, and goes on with a request that had reached it', () => {
+  /** What comes of that request, and the guard that holds the lock at the new master. */
+  async function play(stage: Stage, locks: RedisLocksOptions) {
+    const sentinel = await startRedisSentinel({ appendOnly: false });
+    stage.ends(() => sentinel.stop());
+    const guardOf = async (terms: Parameters<Stage['guard']>[1]): Promise<Guard> => {
+      const client = await viaIoredis6({ sentinel });
+      stage.ends(() => client.end());
+      return stage.guard(client.connection, terms);
+    };
+    const first = await guardOf({ locks });
+    const port = await sentinel.masterPort();
+    const stopped = sentinel.servers.find((server) => server.port === port)!;
+    await stopped.pause();
+    const asked = first.acquire('k', { ttl: '6s', wait: '6s' });
+    asked.catch(() => undefined);
+    await until('its replica is master', async () => (await sentinel.masterPort()) !== port);
+    const second = await guardOf({ namespace: first.namespace });
+    const held = await second.acquire('k', { ttl: '20s', wait: '5s' });
+    await stopped.resume();
+    return { asked, second, held };
+  }
+
+  it('[S1-assumption] [S2] grants with the larger token, and the fence goes by that', async () => {
+    await using stage = new Stage();
+    const { asked, second, held } = await play(stage, {});
+    const late = await asked;
+    expect(late.token).toBeGreaterThan(held.token);
+    await second.state.set('e', 1, { lock: late });
+    expect((await failureOf(second.state.set('e', 2, { lock: held }))).code).toBe('stale-token');
+    await until('it is told', () => late.signal.aborted, 15_000);
+    expect(held.isHeld()).toBe(true);
+  });
+
+  it('[S1] [S2] grants nothing that counts where replicas have to confirm', async () => {
+    await using stage = new Stage();
+    const { asked, second, held } = await play(stage, { acks: { replicas: 1 } });
+    expect((await failureOf(asked)).code).toBe('lock-busy');
+    expect(held.isHeld()).toBe(true);
+    await second.state.set('e', 2, { lock: held });
   });
 });

@@ -86,6 +86,8 @@ local function grant(key, queue, tickets, record, a)
 end
 
 local function renew_own(key, queue, tickets, record, a)
+  -- A server whose memory is used up lets a script go on after a write that needs none.
+  only_on_a_master()
   local raised = a.floor > record.token
   if raised then
     record.token = a.floor
@@ -97,8 +99,6 @@ local function renew_own(key, queue, tickets, record, a)
       write(key, record, math.max(left, a.ttl))
     elseif left < a.ttl then
       redis.call('PEXPIRE', key, a.ttl)
-    else
-      only_on_a_master()
     end
   else
     record.ends = math.max(record.ends, now + a.ttl * 1000)
@@ -140,7 +140,7 @@ local function enqueue(key, queue, tickets, record, a)
     v = redis.call('HGET', tickets, a.claim)
   end
   if v and ticket(v).ends > now then
-    -- A server whose memory is used up lets a script go on after a write that needs none.
+    -- A write that needs no memory comes first here too.
     only_on_a_master()
     latest = refresh(queue, tickets, a.session)
   else
