@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis6';
-import type { Claim } from '@guard/core';
+import { systemRandom, type Claim } from '@guard/core';
 import { failureOf, reasons, until } from '@guard/testing';
 import { startRedis, type TestServer } from '@guard/testing/servers';
 import { redisLocks } from '../src/index.js';
@@ -97,6 +97,23 @@ describe('A server in trouble', () => {
       expect(await Promise.all(others.map((lock) => lock.release()))).toEqual(others.map(() => 'released'));
       const got = await Promise.all(waiting);
       expect(got.map((lock, index) => lock.token > held[index]!.token)).toEqual(keys.map(() => true));
+    });
+
+    it('[B55] [S4] grants a claim what it holds already, when it asks again while the memory is used up', async () => {
+      await using stage = new Stage();
+      const { connection } = await connect(stage, via);
+      const locks = redisLocks(connection);
+      const session = systemRandom.id();
+      const claim = (id: string): Claim => ({
+        ...{ key: `held/${session}`, id, session, ttlMs: 20_000, ticketTtlMs: 6_000, wait: true },
+        holder: { label: id },
+      });
+      const [granted] = await locks.acquire([claim('first')]);
+      expect(await locks.acquire([claim('second')])).toMatchObject([{ status: 'queued' }]);
+      const admin = stage.admin(server);
+      await admin.config('SET', 'maxmemory', '1');
+      stage.ends(() => admin.config('SET', 'maxmemory', '0'));
+      expect(await locks.acquire([claim('first')])).toEqual([granted]);
     });
 
     it('[B55] [L2] keeps the places of those that wait while the memory is used up for longer than a ticket lasts', async () => {
