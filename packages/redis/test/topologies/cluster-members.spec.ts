@@ -230,9 +230,13 @@ describe.each(LIBRARIES)('A cluster whose members fail, %s', (_, via) => {
     const first = await guardOf(stage, via);
     const second = await guardOf(stage, via, first.namespace);
     // One lock of each master, and entries beside them.
-    const slots = [TAGS[5]!, TAGS[30]!, TAGS[60]!].map(slotOf);
-    const owners = await Promise.all(slots.map((slot) => ownerOf(stage, cluster, slot)));
-    expect(new Set(owners).size).toBe(3);
+    const apart = new Map<TestServer, number>();
+    // Other tests have moved slots.
+    for (const slot of TAGS.map(slotOf)) {
+      if (apart.size < 3) apart.set(await ownerOf(stage, cluster, slot), slot);
+    }
+    const [owners, slots] = [[...apart.keys()], [...apart.values()]];
+    expect(owners).toHaveLength(3);
     const keys = slots.map((slot) => keysIn(slot, first.namespace, 'lock', 1)[0]!);
     const entries = slots.map((slot) => keysIn(slot, first.namespace, 'state', 1)[0]!);
     const heard = new Set<string>();
